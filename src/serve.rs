@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use agenthub_a2a::{FILE_DESCRIPTOR_SET, Gateway};
 use agenthub_broker::{ExtraServices, Server, Settings as HubSettings, http_router};
 use agenthub_terminal::Listen;
 use anyhow::Context;
@@ -21,10 +22,11 @@ const DRAIN: Duration = Duration::from_secs(3);
 pub(crate) struct Serving {
     server: Server,
     http: HttpServer,
+    a2a: Gateway,
 }
 
 impl Serving {
-    /// Starts a hub that serves `others` on its gRPC address too, and `pages` on that of HTTP.
+    /// Starts a hub that serves `others` on its gRPC address too, and `pages` on that of HTTP, and A2A on both.
     ///
     /// # Errors
     ///
@@ -43,14 +45,23 @@ impl Serving {
             ..settings.hub_settings()
         };
         let http = Bound::bind_for(settings.http, &hub.storage).await?;
+        let a2a = Gateway::new(settings.a2a.gateway(settings.http));
+        let others = others.into().with(a2a.service(), FILE_DESCRIPTOR_SET);
         let server = Server::start(hub, settings.grpc.0, others)
             .await
             .context("the hub cannot start")?;
-        let router = http_router(server.hub().clone()).merge(pages);
-        Ok(Self {
+        let router = http_router(server.hub().clone())
+            .merge(pages)
+            .merge(a2a.router());
+        let serving = Self {
             http: http.serve(router),
             server,
-        })
+            a2a,
+        };
+        let port = serving.grpc().port();
+        let opened = serving.a2a.open(&serving.url(), Some(port)).await;
+        opened.context("the A2A gateway cannot reach its hub")?;
+        Ok(serving)
     }
 
     /// Where gRPC listens.
@@ -80,6 +91,7 @@ impl Serving {
 
     /// Drains the hub and ends, within 4 s.
     pub(crate) async fn shutdown(self) {
+        self.a2a.close().await;
         self.server.shutdown().await;
         self.http.shutdown().await;
     }

@@ -1,5 +1,6 @@
 //! The settings: defaults, then `agenthub.toml`, then the environment, then flags.
 
+mod a2a;
 mod ended_tasks;
 mod environment;
 mod fault;
@@ -21,6 +22,7 @@ use figment::{
 };
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::a2a::A2a;
 pub(crate) use self::ended_tasks::EndedTasks;
 pub(crate) use self::keep_runs::KeepRuns;
 pub(crate) use self::tools::{Named, Names, Server, Servers, Sop};
@@ -76,6 +78,9 @@ pub(crate) struct Settings {
     /// How folders of SOPs are taken.
     #[serde(default)]
     pub(crate) sop: Sop,
+    /// How A2A is served.
+    #[serde(default)]
+    pub(crate) a2a: A2a,
 }
 
 /// Which model decides, and how it is reached.

@@ -1,12 +1,21 @@
 //! Additional services on the hub's address.
 
-use tonic::{server::NamedService, service::Routes};
+use std::convert::Infallible;
+
+use tonic::{
+    body::Body,
+    codegen::{Service, http::Request},
+    server::NamedService,
+    service::Routes,
+};
 
 /// Services beside the hub's.
 #[derive(Clone, Debug, Default)]
 pub struct ExtraServices {
     pub(crate) routes: Routes,
     pub(crate) names: Vec<&'static str>,
+    /// Encoded sets of file descriptors.
+    pub(crate) descriptors: Vec<&'static [u8]>,
 }
 
 impl ExtraServices {
@@ -16,6 +25,19 @@ impl ExtraServices {
         self.names.push(S::NAME);
         self
     }
+
+    /// Adds a service, whose encoded set of file descriptors this is, and has reflection list it.
+    #[must_use]
+    pub fn with<S>(mut self, service: S, descriptors: &'static [u8]) -> Self
+    where
+        S: Service<Request<Body>, Error = Infallible> + NamedService + Clone + Send + Sync + 'static,
+        S::Response: axum::response::IntoResponse,
+        S::Future: Send + 'static,
+    {
+        self.routes = self.routes.add_service(service);
+        self.descriptors.push(descriptors);
+        self.listed::<S>()
+    }
 }
 
 impl From<Routes> for ExtraServices {
@@ -23,6 +45,7 @@ impl From<Routes> for ExtraServices {
         Self {
             routes,
             names: Vec::new(),
+            descriptors: Vec::new(),
         }
     }
 }

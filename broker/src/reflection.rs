@@ -15,20 +15,29 @@ use tonic_reflection::{
 };
 
 /// Adds reflection, in both its versions, that lists these services and itself.
-pub(crate) fn serve(routes: Routes, names: Vec<&'static str>) -> Routes {
+pub(crate) fn serve(
+    routes: Routes,
+    names: Vec<&'static str>,
+    descriptors: Vec<&'static [u8]>,
+) -> Routes {
     let current = [&*names, &[v1::server_reflection_server::SERVICE_NAME]].concat();
     let older = [&*names, &[v1alpha::server_reflection_server::SERVICE_NAME]].concat();
+    let same = descriptors.clone();
     routes
-        .add_service(Lazily::new(|| listing(current).build_v1().expect(DECODE)))
         .add_service(Lazily::new(|| {
-            listing(older).build_v1alpha().expect(DECODE)
+            listing(current, descriptors).build_v1().expect(DECODE)
+        }))
+        .add_service(Lazily::new(|| {
+            listing(older, same).build_v1alpha().expect(DECODE)
         }))
 }
 
-fn listing(names: Vec<&'static str>) -> Builder<'static> {
+fn listing(names: Vec<&'static str>, descriptors: Vec<&'static [u8]>) -> Builder<'static> {
     let builder = Builder::configure()
         .register_encoded_file_descriptor_set(agenthub_proto::FILE_DESCRIPTOR_SET)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET);
+    let described = |builder: Builder<'static>, set| builder.register_encoded_file_descriptor_set(set);
+    let builder = descriptors.into_iter().fold(builder, described);
     let named = |builder: Builder<'static>, name| builder.with_service_name(name);
     names.into_iter().fold(builder, named)
 }
@@ -79,7 +88,7 @@ mod tests {
     #[test]
     fn the_descriptors_decode() {
         let names = vec!["agenthub.AgentHub"];
-        assert!(listing(names.clone()).build_v1().is_ok());
-        assert!(listing(names).build_v1alpha().is_ok());
+        assert!(listing(names.clone(), Vec::new()).build_v1().is_ok());
+        assert!(listing(names, Vec::new()).build_v1alpha().is_ok());
     }
 }

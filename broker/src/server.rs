@@ -129,13 +129,17 @@ impl Server {
         hub.is_at(address);
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_serving::<Front>().await;
-        let ExtraServices { routes, names } = others;
+        let ExtraServices {
+            routes,
+            names,
+            descriptors,
+        } = others;
         // The descriptors include more services than are served here.
         let ours = [agent_hub_server::SERVICE_NAME, health_server::SERVICE_NAME];
         let routes = routes
             .add_service(Front::new(hub.clone(), REQUEST_BYTES))
             .add_service(health_service);
-        let routes = reflection::serve(routes, [&ours, &*names].concat());
+        let routes = reflection::serve(routes, [&ours, &*names].concat(), descriptors);
 
         let stop = CancellationToken::new();
         // Later than the hub's own limit, which reports the reason.

@@ -1,0 +1,176 @@
+//! Cards as the gateway serves them: the agent's own words, and the gateway's addresses and capabilities, as it is the gateway that answers.
+
+use agenthub_sdk::proto::a2a::AgentCard;
+use serde_json::{Value, json};
+
+use crate::{
+    convert::card_from_hub,
+    json::to_json,
+    v1::{self, AgentInterface},
+};
+
+/// Modes of an agent that names none: what every agent of the hub takes.
+const MODES: [&str; 2] = ["text/plain", "application/json"];
+
+/// Addresses of the gateway, as the caller sees them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Such as `http://127.0.0.1:8080`.
+    pub(crate) http: String,
+    /// Such as `127.0.0.1:50051`; empty if gRPC is not served.
+    pub(crate) grpc: String,
+}
+
+/// The card of an agent below `/agents/{slug}`, or of the default agent with `None`.
+pub(crate) fn served(card: &AgentCard, slug: Option<&str>, place: &Place) -> v1::AgentCard {
+    let mut card = card_from_hub(card.clone());
+    card.supported_interfaces = interfaces(slug, place);
+    // What the agent's own address asks for, and what it signed, is not said of this one.
+    card.security_schemes.clear();
+    card.security_requirements.clear();
+    card.signatures.clear();
+    let capabilities = card.capabilities.get_or_insert_default();
+    capabilities.streaming = Some(true);
+    capabilities.push_notifications = Some(false);
+    capabilities.extended_agent_card = Some(false);
+    for skill in &mut card.skills {
+        fill(&mut skill.name, &skill.id);
+        fill(&mut skill.description, &skill.name);
+        if skill.tags.is_empty() {
+            skill.tags.push(skill.id.clone());
+        }
+    }
+    fill(&mut card.description, &card.name);
+    fill(&mut card.version, "1.0.0");
+    if card.default_input_modes.is_empty() {
+        card.default_input_modes = modes(card.skills.iter().flat_map(|s| &s.input_modes));
+    }
+    if card.default_output_modes.is_empty() {
+        card.default_output_modes = modes(card.skills.iter().flat_map(|s| &s.output_modes));
+    }
+    if card.skills.is_empty() {
+        card.skills.push(v1::AgentSkill {
+            id: "default".to_owned(),
+            name: card.name.clone(),
+            description: card.description.clone(),
+            tags: vec!["agent".to_owned()],
+            ..Default::default()
+        });
+    }
+    card
+}
+
+/// The card as JSON, with the fields by which clients of A2A 0.3 find the agent.
+pub(crate) fn for_all_versions(card: &v1::AgentCard) -> Value {
+    let mut json = to_json(card);
+    let url = |binding: &str| {
+        let mut all = card.supported_interfaces.iter();
+        all.find(|i| i.protocol_binding == binding).map(|i| &i.url)
+    };
+    json["url"] = json!(url("JSONRPC"));
+    json["preferredTransport"] = json!("JSONRPC");
+    json["protocolVersion"] = json!("0.3.0");
+    json["supportsAuthenticatedExtendedCard"] = json!(false);
+    json
+}
+
+fn interfaces(slug: Option<&str>, place: &Place) -> Vec<AgentInterface> {
+    let tenant = slug.unwrap_or_default();
+    let http = match slug {
+        Some(slug) => format!("{}/agents/{slug}", place.http),
+        None => place.http.clone(),
+    };
+    let interface = |url: &str, binding: &str| AgentInterface {
+        url: url.to_owned(),
+        protocol_binding: binding.to_owned(),
+        tenant: tenant.to_owned(),
+        protocol_version: "1.0".to_owned(),
+    };
+    let mut all = vec![interface(&http, "JSONRPC"), interface(&http, "HTTP+JSON")];
+    if !place.grpc.is_empty() {
+        all.push(interface(&place.grpc, "GRPC"));
+    }
+    all
+}
+
+fn fill(text: &mut String, with: &str) {
+    if text.is_empty() {
+        with.clone_into(text);
+    }
+}
+
+fn modes<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut modes: Vec<String> = Vec::new();
+    for mode in all {
+        if !modes.contains(mode) {
+            modes.push(mode.clone());
+        }
+    }
+    match modes.is_empty() {
+        true => MODES.map(str::to_owned).to_vec(),
+        false => modes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agenthub_sdk::proto::a2a::AgentSkill;
+
+    fn place() -> Place {
+        Place {
+            http: "http://hub:8080".into(),
+            grpc: "hub:50051".into(),
+        }
+    }
+
+    /// spec: A2A 1.0.1 §8.3.1, §4.4.1
+    #[test]
+    fn a_card_of_little_has_all_that_a_card_must_have() {
+        let card = AgentCard {
+            name: "bare".into(),
+            ..Default::default()
+        };
+        let json = for_all_versions(&served(&card, Some("bare"), &place()));
+        for field in [
+            "name",
+            "description",
+            "version",
+            "capabilities",
+            "defaultInputModes",
+            "defaultOutputModes",
+            "skills",
+            "supportedInterfaces",
+        ] {
+            assert!(json.get(field).is_some(), "{field}");
+        }
+        assert_eq!(
+            json["supportedInterfaces"],
+            json!([
+                {"url": "http://hub:8080/agents/bare", "protocolBinding": "JSONRPC", "tenant": "bare", "protocolVersion": "1.0"},
+                {"url": "http://hub:8080/agents/bare", "protocolBinding": "HTTP+JSON", "tenant": "bare", "protocolVersion": "1.0"},
+                {"url": "hub:50051", "protocolBinding": "GRPC", "tenant": "bare", "protocolVersion": "1.0"},
+            ])
+        );
+        assert_eq!(json["url"], "http://hub:8080/agents/bare");
+    }
+
+    #[test]
+    fn modes_of_skills_are_the_cards() {
+        let skill = |modes: &[&str]| AgentSkill {
+            id: "s".into(),
+            input_modes: modes.iter().map(|m| (*m).to_owned()).collect(),
+            ..Default::default()
+        };
+        let card = AgentCard {
+            name: "a".into(),
+            skills: vec![skill(&["text/plain"]), skill(&["image/png", "text/plain"])],
+            ..Default::default()
+        };
+        let card = served(&card, None, &place());
+        assert_eq!(card.default_input_modes, ["text/plain", "image/png"]);
+        assert_eq!(card.default_output_modes, MODES);
+        assert_eq!(card.supported_interfaces[0].url, "http://hub:8080");
+        assert_eq!(card.supported_interfaces[0].tenant, "");
+    }
+}

@@ -1,0 +1,274 @@
+//! Errors of A2A, and what each is in every binding (specification §3.3.2, §5.4).
+
+use std::collections::BTreeMap;
+
+use agenthub_sdk::Error as HubError;
+use http::StatusCode;
+use serde_json::{Value, json};
+use tonic::Code;
+
+use crate::json::Malformed;
+
+/// Domain of the errors that A2A defines.
+pub const DOMAIN: &str = "a2a-protocol.org";
+
+/// Type URLs of error details.
+pub(crate) const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
+pub(crate) const BAD_REQUEST: &str = "type.googleapis.com/google.rpc.BadRequest";
+
+/// Kind of an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Kind {
+    TaskNotFound,
+    TaskNotCancelable,
+    PushNotificationNotSupported,
+    UnsupportedOperation,
+    ContentTypeNotSupported,
+    InvalidAgentResponse,
+    ExtendedAgentCardNotConfigured,
+    ExtensionSupportRequired,
+    VersionNotSupported,
+    /// A parameter is missing or wrong.
+    InvalidParams,
+    /// No agent has this slug or tenant.
+    AgentNotFound,
+    /// The hub cannot do it at present.
+    Unavailable,
+    Internal,
+}
+
+impl Kind {
+    /// Code, gRPC status, HTTP status and reason. A reason is empty where A2A defines none.
+    const fn table(self) -> (i32, Code, StatusCode, &'static str) {
+        use StatusCode as S;
+        let precondition = Code::FailedPrecondition;
+        match self {
+            Self::TaskNotFound => (-32001, Code::NotFound, S::NOT_FOUND, "TASK_NOT_FOUND"),
+            Self::TaskNotCancelable => {
+                (-32002, precondition, S::BAD_REQUEST, "TASK_NOT_CANCELABLE")
+            }
+            Self::PushNotificationNotSupported => (
+                -32003,
+                precondition,
+                S::BAD_REQUEST,
+                "PUSH_NOTIFICATION_NOT_SUPPORTED",
+            ),
+            Self::UnsupportedOperation => (
+                -32004,
+                precondition,
+                S::BAD_REQUEST,
+                "UNSUPPORTED_OPERATION",
+            ),
+            Self::ContentTypeNotSupported => (
+                -32005,
+                Code::InvalidArgument,
+                S::BAD_REQUEST,
+                "CONTENT_TYPE_NOT_SUPPORTED",
+            ),
+            Self::InvalidAgentResponse => (
+                -32006,
+                Code::Internal,
+                S::INTERNAL_SERVER_ERROR,
+                "INVALID_AGENT_RESPONSE",
+            ),
+            Self::ExtendedAgentCardNotConfigured => (
+                -32007,
+                precondition,
+                S::BAD_REQUEST,
+                "EXTENDED_AGENT_CARD_NOT_CONFIGURED",
+            ),
+            Self::ExtensionSupportRequired => (
+                -32008,
+                precondition,
+                S::BAD_REQUEST,
+                "EXTENSION_SUPPORT_REQUIRED",
+            ),
+            Self::VersionNotSupported => (
+                -32009,
+                precondition,
+                S::BAD_REQUEST,
+                "VERSION_NOT_SUPPORTED",
+            ),
+            Self::InvalidParams => (-32602, Code::InvalidArgument, S::BAD_REQUEST, ""),
+            Self::AgentNotFound => (-32602, Code::NotFound, S::NOT_FOUND, ""),
+            Self::Unavailable => (-32603, Code::Unavailable, S::SERVICE_UNAVAILABLE, ""),
+            Self::Internal => (-32603, Code::Internal, S::INTERNAL_SERVER_ERROR, ""),
+        }
+    }
+
+    /// Error code in JSON-RPC.
+    pub fn code(self) -> i32 {
+        self.table().0
+    }
+
+    /// Status in gRPC.
+    pub fn grpc(self) -> Code {
+        self.table().1
+    }
+
+    /// Status in HTTP+JSON.
+    pub fn http(self) -> StatusCode {
+        self.table().2
+    }
+
+    /// Reason of the `ErrorInfo`; empty for errors that are not A2A's own.
+    pub fn reason(self) -> &'static str {
+        self.table().3
+    }
+
+    /// The error with this text.
+    pub fn with(self, message: impl Into<String>) -> Error {
+        Error {
+            kind: self,
+            message: message.into(),
+            field: String::new(),
+            metadata: BTreeMap::new(),
+        }
+    }
+}
+
+/// An error as callers get it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    /// Its kind.
+    pub kind: Kind,
+    /// The text for people.
+    pub message: String,
+    /// The field that is wrong, such as `message.parts[0]`; of [`Kind::InvalidParams`] only.
+    pub field: String,
+    /// Further details by name.
+    pub metadata: BTreeMap<String, String>,
+}
+
+impl Error {
+    pub(crate) fn field(field: &str, message: impl Into<String>) -> Self {
+        Self {
+            field: field.to_owned(),
+            ..Kind::InvalidParams.with(message)
+        }
+    }
+
+    pub(crate) fn task_not_found(id: &str) -> Self {
+        Kind::TaskNotFound
+            .with(format!("task \"{id}\" is not known here"))
+            .about("taskId", id)
+    }
+
+    /// Adds a detail.
+    pub(crate) fn about(mut self, key: &str, value: &str) -> Self {
+        self.metadata.insert(key.to_owned(), value.to_owned());
+        self
+    }
+
+    /// Error details in the JSON form of `Any`.
+    pub(crate) fn details(&self) -> Vec<Value> {
+        if !self.kind.reason().is_empty() {
+            let mut info = json!({
+                "@type": ERROR_INFO,
+                "reason": self.kind.reason(),
+                "domain": DOMAIN,
+            });
+            if !self.metadata.is_empty() {
+                info["metadata"] = json!(self.metadata);
+            }
+            return vec![info];
+        }
+        if self.kind == Kind::InvalidParams && !self.field.is_empty() {
+            let violation = json!({"field": self.field, "description": self.message});
+            return vec![json!({"@type": BAD_REQUEST, "fieldViolations": [violation]})];
+        }
+        Vec::new()
+    }
+}
+
+impl From<Malformed> for Error {
+    fn from(malformed: Malformed) -> Self {
+        let message = malformed.to_string();
+        Self::field(&malformed.field, message)
+    }
+}
+
+/// Errors of the hub that have no meaning of their own in the operation at hand.
+impl From<HubError> for Error {
+    fn from(error: HubError) -> Self {
+        let kind = match &error {
+            HubError::Invalid(_) | HubError::Conflict(_) => Kind::InvalidParams,
+            HubError::NotFound(_) => Kind::AgentNotFound,
+            error if error.is_retryable() => Kind::Unavailable,
+            HubError::Closed(_) => Kind::Unavailable,
+            _ => Kind::Internal,
+        };
+        kind.with(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// spec: A2A 1.0.1 §5.4
+    #[test]
+    fn every_error_has_its_place_in_each_binding() {
+        let table = [
+            (Kind::TaskNotFound, -32001, Code::NotFound, 404),
+            (
+                Kind::TaskNotCancelable,
+                -32002,
+                Code::FailedPrecondition,
+                400,
+            ),
+            (
+                Kind::PushNotificationNotSupported,
+                -32003,
+                Code::FailedPrecondition,
+                400,
+            ),
+            (
+                Kind::UnsupportedOperation,
+                -32004,
+                Code::FailedPrecondition,
+                400,
+            ),
+            (
+                Kind::ContentTypeNotSupported,
+                -32005,
+                Code::InvalidArgument,
+                400,
+            ),
+            (Kind::InvalidAgentResponse, -32006, Code::Internal, 500),
+            (
+                Kind::ExtendedAgentCardNotConfigured,
+                -32007,
+                Code::FailedPrecondition,
+                400,
+            ),
+            (
+                Kind::ExtensionSupportRequired,
+                -32008,
+                Code::FailedPrecondition,
+                400,
+            ),
+            (
+                Kind::VersionNotSupported,
+                -32009,
+                Code::FailedPrecondition,
+                400,
+            ),
+        ];
+        for (kind, code, grpc, http) in table {
+            assert_eq!(
+                (kind.code(), kind.grpc(), kind.http().as_u16()),
+                (code, grpc, http),
+                "{kind:?}"
+            );
+            let camel: String = kind
+                .reason()
+                .split('_')
+                .map(|word| format!("{}{}", &word[..1], word[1..].to_lowercase()))
+                .collect();
+            assert_eq!(camel, format!("{kind:?}"));
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! JSON-RPC (specification §9), of A2A 1.0 and 0.3: the version of a request decides which methods there are.
+
+use axum::{http::StatusCode, response::Response};
+use futures_util::StreamExt;
+use prost::{Message, Name};
+use serde_json::{Value, json};
+
+use super::{Asked, reply, rest::list_json};
+use crate::{
+    Gateway,
+    error::Error,
+    json::{from_json, parse, to_json},
+    old,
+    operations::{Call, Operations, Shows},
+    v1,
+    version::Version,
+};
+
+/// Codes of JSON-RPC itself (§9.5).
+const PARSE_ERROR: i32 = -32700;
+const INVALID_REQUEST: i32 = -32600;
+const METHOD_NOT_FOUND: i32 = -32601;
+
+/// The methods of A2A 1.0.
+const METHODS: [&str; 11] = [
+    "SendMessage",
+    "SendStreamingMessage",
+    "GetTask",
+    "ListTasks",
+    "CancelTask",
+    "SubscribeToTask",
+    "CreateTaskPushNotificationConfig",
+    "GetTaskPushNotificationConfig",
+    "ListTaskPushNotificationConfigs",
+    "DeleteTaskPushNotificationConfig",
+    "GetExtendedAgentCard",
+];
+
+/// The result of a method.
+enum Outcome {
+    Done(Value),
+    Stream(Shows, fn(&v1::StreamResponse) -> Value),
+}
+
+/// Why there is none.
+enum Fault {
+    Protocol(i32, String),
+    Failed(Error),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<crate::json::Malformed> for Fault {
+    fn from(malformed: crate::json::Malformed) -> Self {
+        Self::Failed(malformed.into())
+    }
+}
+
+pub(super) async fn answer(gateway: &Gateway, asked: &Asked) -> Response {
+    if !asked.is_json() {
+        let fault = Fault::Protocol(
+            INVALID_REQUEST,
+            "the Content-Type is application/json".to_owned(),
+        );
+        let answer = failed(&Value::Null, &fault);
+        return reply::json(StatusCode::UNSUPPORTED_MEDIA_TYPE, reply::JSON, &answer);
+    }
+    let (id, outcome) = match read(&asked.body) {
+        Ok((id, method, params)) => {
+            let outcome = call(gateway, asked, &method, params).await;
+            (id, outcome)
+        }
+        Err((id, fault)) => (id, Err(fault)),
+    };
+    match outcome {
+        Ok(Outcome::Done(result)) => {
+            let answer = json!({"jsonrpc": "2.0", "id": id, "result": result});
+            reply::json(StatusCode::OK, reply::JSON, &answer)
+        }
+        Ok(Outcome::Stream(shows, written)) => reply::events(shows.map(move |shown| match shown {
+            Ok(shown) => json!({"jsonrpc": "2.0", "id": id, "result": written(&shown)}),
+            Err(error) => failed(&id, &error.into()),
+        })),
+        Err(fault) => reply::json(StatusCode::OK, reply::JSON, &failed(&id, &fault)),
+    }
+}
+
+/// Id, method and parameters of a request; or what is wrong, with the id as far as there is one.
+fn read(body: &[u8]) -> Result<(Value, String, Value), (Value, Fault)> {
+    let mut request = parse(body).map_err(|malformed| {
+        let fault = Fault::Protocol(PARSE_ERROR, malformed.description);
+        (Value::Null, fault)
+    })?;
+    let invalid =
+        |id: Value, why: &str| Err((id, Fault::Protocol(INVALID_REQUEST, why.to_owned())));
+    if !request.is_object() {
+        return invalid(Value::Null, "a request is one object");
+    }
+    let id = request["id"].take();
+    if !matches!(id, Value::Null | Value::String(_) | Value::Number(_)) {
+        return invalid(Value::Null, "id is a text or a number");
+    }
+    if request["jsonrpc"] != "2.0" {
+        return invalid(id, "jsonrpc is \"2.0\"");
+    }
+    let Value::String(method) = request["method"].take() else {
+        return invalid(id, "method is a text");
+    };
+    match request["params"].take() {
+        Value::Null => Ok((id, method, json!({}))),
+        params @ Value::Object(_) => Ok((id, method, params)),
+        _ => {
+            let fault = Error::field("params", "params is an object");
+            Err((id, fault.into()))
+        }
+    }
+}
+
+async fn call(
+    gateway: &Gateway,
+    asked: &Asked,
+    method: &str,
+    params: Value,
+) -> Result<Outcome, Fault> {
+    let (operations, call) = (gateway.operations(), asked.call());
+    match Version::of(asked.version().as_deref())? {
+        Version::One => one(operations, &call, method, params).await,
+        Version::Old => old(operations, &call, method, params).await,
+    }
+}
+
+async fn one(
+    operations: &Operations,
+    call: &Call,
+    method: &str,
+    params: Value,
+) -> Result<Outcome, Fault> {
+    let tenant = params["tenant"].as_str().unwrap_or_default().to_owned();
+    Ok(match method {
+        "SendMessage" => done(&operations.send_message(call, from_json(params)?).await?),
+        "GetTask" => done(&operations.get_task(call, from_json(params)?).await?),
+        "CancelTask" => done(&operations.cancel_task(call, from_json(params)?).await?),
+        "ListTasks" => {
+            let page = operations.list_tasks(call, from_json(params)?).await?;
+            Outcome::Done(list_json(&page))
+        }
+        "SendStreamingMessage" => {
+            let shows = operations.send_streaming_message(call, from_json(params)?);
+            Outcome::Stream(shows.await?, to_json)
+        }
+        "SubscribeToTask" => {
+            let shows = operations.subscribe_to_task(call, from_json(params)?);
+            Outcome::Stream(shows.await?, to_json)
+        }
+        "GetExtendedAgentCard" => {
+            let card = operations.get_extended_agent_card(call, from_json(params)?);
+            done(&card.await?)
+        }
+        method if METHODS.contains(&method) => operations.push_notifications(call, &tenant).await?,
+        method => return Err(no_method(method, &METHODS)),
+    })
+}
+
+async fn old(
+    operations: &Operations,
+    call: &Call,
+    method: &str,
+    params: Value,
+) -> Result<Outcome, Fault> {
+    Ok(match method {
+        "message/send" => {
+            let request = old::send_request(params)?;
+            let answer = operations.send_message(call, request).await?;
+            Outcome::Done(old::send_response(&answer))
+        }
+        "message/stream" => {
+            let request = old::send_request(params)?;
+            let shows = operations.send_streaming_message(call, request).await?;
+            Outcome::Stream(shows, old::stream_response)
+        }
+        "tasks/get" => {
+            let task = operations.get_task(call, from_json(params)?).await?;
+            Outcome::Done(old::task(&task))
+        }
+        "tasks/cancel" => {
+            let task = operations.cancel_task(call, from_json(params)?).await?;
+            Outcome::Done(old::task(&task))
+        }
+        "tasks/resubscribe" => {
+            let shows = operations
+                .subscribe_to_task(call, from_json(params)?)
+                .await?;
+            Outcome::Stream(shows, old::stream_response)
+        }
+        method if method.starts_with("tasks/pushNotificationConfig/") => {
+            operations.push_notifications(call, "").await?
+        }
+        method => return Err(no_method(method, &old::METHODS)),
+    })
+}
+
+fn no_method(method: &str, methods: &[&str]) -> Fault {
+    let hint = match METHODS.contains(&method) {
+        true => "; it is one of A2A 1.0: send the header A2A-Version: 1.0".to_owned(),
+        false => format!("; there are {}", methods.join(", ")),
+    };
+    Fault::Protocol(METHOD_NOT_FOUND, format!("no method {method:?}{hint}"))
+}
+
+fn done<M: Message + Name>(message: &M) -> Outcome {
+    Outcome::Done(to_json(message))
+}
+
+fn failed(id: &Value, fault: &Fault) -> Value {
+    let error = match fault {
+        Fault::Protocol(code, message) => json!({"code": code, "message": message}),
+        Fault::Failed(error) => {
+            let mut json = json!({"code": error.kind.code(), "message": error.message});
+            let details = error.details();
+            if !details.is_empty() {
+                json["data"] = details.into();
+            }
+            json
+        }
+    };
+    json!({"jsonrpc": "2.0", "id": id, "error": error})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(body: &str) -> Value {
+        match read(body.as_bytes()) {
+            Ok(_) => Value::Null,
+            Err((id, fault)) => {
+                let answer = failed(&id, &fault);
+                json!([answer["id"], answer["error"]["code"]])
+            }
+        }
+    }
+
+    /// spec: A2A 1.0.1 §9.3, §9.5
+    #[test]
+    fn what_is_no_request_is_answered_as_json_rpc_says() {
+        assert_eq!(
+            fault(r#"{"jsonrpc":"2.0","id":1,"method":"GetTask"}"#),
+            Value::Null
+        );
+        assert_eq!(fault("{"), json!([null, PARSE_ERROR]));
+        assert_eq!(fault("[]"), json!([null, INVALID_REQUEST]));
+        assert_eq!(
+            fault(r#"{"id":"a","method":"GetTask"}"#),
+            json!(["a", INVALID_REQUEST])
+        );
+        assert_eq!(
+            fault(r#"{"jsonrpc":"2.0","id":[1],"method":"x"}"#),
+            json!([null, INVALID_REQUEST])
+        );
+        assert_eq!(
+            fault(r#"{"jsonrpc":"2.0","id":1,"method":5}"#),
+            json!([1, INVALID_REQUEST])
+        );
+        assert_eq!(
+            fault(r#"{"jsonrpc":"2.0","id":1,"method":"x","params":[]}"#),
+            json!([1, -32602])
+        );
+    }
+}

@@ -1,0 +1,234 @@
+//! A2A over HTTP: cards, JSON-RPC (specification §9) and HTTP+JSON (§11) on the same paths.
+//!
+//! `path.rs` says what a path asks for, `guard.rs` who may ask. `jsonrpc.rs` and `rest.rs` are the bindings.
+
+mod cards;
+mod guard;
+mod jsonrpc;
+mod path;
+mod reply;
+mod rest;
+
+use axum::{
+    Router,
+    body::{Body, Bytes, to_bytes},
+    extract::{Request, State},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::any,
+};
+
+use self::{
+    guard::Guard,
+    path::{Path, What},
+};
+use crate::{
+    Gateway,
+    card::Place,
+    operations::Call,
+    version::{EXTENSIONS_HEADER, VERSION_HEADER},
+};
+
+/// The largest request, in bytes: a message of the hub's bound, with its files in base64.
+const MAX_REQUEST_BYTES: usize = 2 * 1024 * 1024;
+
+/// Every path that is served; `path.rs` reads them.
+const PATHS: [&str; 17] = [
+    "/",
+    "/.well-known/agent-card.json",
+    "/.well-known/agent.json",
+    "/message:send",
+    "/message:stream",
+    "/tasks",
+    "/tasks/{*rest}",
+    "/extendedAgentCard",
+    "/agents",
+    "/agents/",
+    "/agents/{slug}",
+    "/agents/{slug}/",
+    "/agents/{slug}/{*rest}",
+    "/{tenant}/message:send",
+    "/{tenant}/message:stream",
+    "/{tenant}/tasks",
+    "/{tenant}/tasks/{*rest}",
+];
+
+/// The routes. Merge them with others that are not among `PATHS`.
+pub(crate) fn router(gateway: Gateway) -> Router {
+    let answer = any(answer);
+    let routes = PATHS.iter().fold(Router::new(), |router, path| {
+        router.route(path, answer.clone())
+    });
+    routes.with_state(gateway)
+}
+
+/// A request, read as far as every binding needs it.
+struct Asked {
+    method: Method,
+    headers: HeaderMap,
+    query: String,
+    body: Bytes,
+    path: Path,
+}
+
+impl Asked {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// The version of A2A, which may be in the query as well (§3.6.1).
+    fn version(&self) -> Option<String> {
+        let header = self.header(VERSION_HEADER).filter(|v| !v.is_empty());
+        let header = header.map(str::to_owned);
+        header.or_else(|| {
+            let mut pairs = query(&self.query).into_iter();
+            pairs
+                .find(|(name, _)| name.eq_ignore_ascii_case(VERSION_HEADER))
+                .map(|(_, value)| value)
+        })
+    }
+
+    fn call(&self) -> Call {
+        let extensions = self.headers.get_all(EXTENSIONS_HEADER).iter();
+        let extensions = extensions
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .map(|uri| uri.trim().to_owned())
+            .filter(|uri| !uri.is_empty());
+        Call {
+            slug: self.path.slug.clone(),
+            extensions: extensions.collect(),
+            traceparent: self.header("traceparent").unwrap_or_default().to_owned(),
+        }
+    }
+
+    /// Whether the body says that it is JSON (§9.1, §11.1). What a page can send without being asked for it is none.
+    fn is_json(&self) -> bool {
+        let essence = self
+            .header("content-type")
+            .and_then(|t| t.split(';').next())
+            .unwrap_or_default()
+            .trim()
+            .to_ascii_lowercase();
+        essence == "application/json" || essence == "application/a2a+json"
+    }
+}
+
+async fn answer(State(gateway): State<Gateway>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let guard = gateway.guard();
+    if let Err((status, reason)) = guard.check(&parts.method, &parts.headers) {
+        return (status, format!("{reason}\n")).into_response();
+    }
+    let allowed = guard.allowed(&parts.headers);
+    let mut response = match parts.method == Method::OPTIONS {
+        true => preflight(allowed.is_some()),
+        false => serve(&gateway, parts, body).await,
+    };
+    let headers = response.headers_mut();
+    if let Some(origin) = allowed {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        let exposed = HeaderValue::from_static("ETag, Last-Modified");
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+    }
+    if !guard.origins.is_empty() {
+        headers.append(header::VARY, HeaderValue::from_static("Origin"));
+    }
+    let no_store = HeaderValue::from_static("no-store");
+    headers.entry(header::CACHE_CONTROL).or_insert(no_store);
+    let no_sniff = HeaderValue::from_static("nosniff");
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, no_sniff);
+    response
+}
+
+fn preflight(is_allowed: bool) -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    if is_allowed {
+        let headers = response.headers_mut();
+        let methods = HeaderValue::from_static("GET, POST, DELETE");
+        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
+        let names = HeaderValue::from_static(
+            "Content-Type, Authorization, A2A-Version, A2A-Extensions, If-None-Match, traceparent",
+        );
+        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names);
+        headers.insert(
+            header::ACCESS_CONTROL_MAX_AGE,
+            HeaderValue::from_static("600"),
+        );
+    }
+    response
+}
+
+async fn serve(gateway: &Gateway, parts: axum::http::request::Parts, body: Body) -> Response {
+    let Some(path) = path::read(parts.uri.path()) else {
+        return (StatusCode::NOT_FOUND, "nothing of A2A is here\n").into_response();
+    };
+    let Ok(body) = to_bytes(body, MAX_REQUEST_BYTES).await else {
+        let reason = format!("a request has at most {MAX_REQUEST_BYTES} bytes\n");
+        return (StatusCode::PAYLOAD_TOO_LARGE, reason).into_response();
+    };
+    let what = path.what.clone();
+    let asked = Asked {
+        method: parts.method,
+        headers: parts.headers,
+        query: parts.uri.query().unwrap_or_default().to_owned(),
+        body,
+        path,
+    };
+    let is_read = asked.method == Method::GET || asked.method == Method::HEAD;
+    match what {
+        What::Agents if is_read => cards::list(gateway, &asked).await,
+        What::Card if is_read => cards::card(gateway, &asked).await,
+        What::Agents | What::Card => not_allowed("GET"),
+        What::Rpc if asked.method == Method::POST => jsonrpc::answer(gateway, &asked).await,
+        What::Rpc => not_allowed("POST"),
+        What::Rest(operation) => rest::answer(gateway, &asked, operation).await,
+    }
+}
+
+fn not_allowed(allow: &'static str) -> Response {
+    let allow = [(header::ALLOW, HeaderValue::from_static(allow))];
+    (StatusCode::METHOD_NOT_ALLOWED, allow).into_response()
+}
+
+/// The pairs of a query, decoded.
+fn query(query: &str) -> Vec<(String, String)> {
+    let decode = |text: &str| {
+        let text = text.replace('+', " ");
+        percent_encoding::percent_decode_str(&text)
+            .decode_utf8_lossy()
+            .into_owned()
+    };
+    query
+        .split('&')
+        .filter(|pair| !pair.is_empty())
+        .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+        .map(|(name, value)| (decode(name), decode(value)))
+        .collect()
+}
+
+impl Gateway {
+    fn guard(&self) -> Guard {
+        Guard {
+            local_only: self.settings().local_only,
+            origins: self.settings().cors.clone(),
+        }
+    }
+
+    /// The addresses as this caller sees them.
+    fn place(&self, headers: &HeaderMap) -> Place {
+        let host = guard::host(headers);
+        let name = host.as_ref().map_or("127.0.0.1", |h| h.host()).to_owned();
+        let http = match (&self.settings().public_url, host) {
+            (Some(url), _) => url.trim_end_matches('/').to_owned(),
+            (None, Some(host)) => format!("http://{host}"),
+            (None, None) => format!("http://{name}"),
+        };
+        let grpc = match (&self.settings().public_grpc, self.grpc_port()) {
+            (Some(address), _) => address.clone(),
+            (None, Some(port)) => format!("{name}:{port}"),
+            (None, None) => String::new(),
+        };
+        Place { http, grpc }
+    }
+}

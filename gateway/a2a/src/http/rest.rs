@@ -1,0 +1,228 @@
+//! HTTP+JSON (specification §11).
+
+use axum::{http::StatusCode, response::Response};
+use futures_util::StreamExt;
+use prost::{Message, Name};
+use serde_json::{Map, Value, json};
+
+use super::{Asked, not_allowed, path::Operation, query, reply};
+use crate::{
+    Gateway,
+    error::{Error, Kind},
+    json::{from_json, parse, to_json},
+    operations::Shows,
+    v1,
+    version::Version,
+};
+
+/// Parameters of queries that are no text.
+const NUMBERS: [&str; 2] = ["pageSize", "historyLength"];
+const FLAGS: [&str; 1] = ["includeArtifacts"];
+
+pub(super) async fn answer(gateway: &Gateway, asked: &Asked, operation: Operation) -> Response {
+    let allow = methods(&operation);
+    if !allow.split(", ").any(|m| m == asked.method.as_str()) {
+        return not_allowed(allow);
+    }
+    match answered(gateway, asked, operation).await {
+        Ok(response) => response,
+        Err(error) => failed(&error),
+    }
+}
+
+/// The methods of an operation (§5.3). To subscribe is both: the table of the specification says POST, its service GET.
+fn methods(operation: &Operation) -> &'static str {
+    match operation {
+        Operation::SendMessage | Operation::SendStreamingMessage | Operation::CancelTask(_) => {
+            "POST"
+        }
+        Operation::ListTasks | Operation::GetTask(_) | Operation::ExtendedCard => "GET",
+        Operation::SubscribeToTask(_) => "GET, POST",
+        Operation::Configs(_) => "GET, POST",
+        Operation::Config(..) => "GET, DELETE",
+    }
+}
+
+async fn answered(
+    gateway: &Gateway,
+    asked: &Asked,
+    operation: Operation,
+) -> Result<Response, Error> {
+    Version::one(asked.version().as_deref())?;
+    let (operations, call) = (gateway.operations(), asked.call());
+    let tenant = asked.path.tenant.as_str();
+    Ok(match operation {
+        Operation::SendMessage => {
+            let request = body(asked)?;
+            done(&operations.send_message(&call, request).await?)
+        }
+        Operation::SendStreamingMessage => {
+            let request = body(asked)?;
+            streamed(operations.send_streaming_message(&call, request).await?)
+        }
+        Operation::GetTask(id) => {
+            let request = from_query(asked, &[("id", &id)])?;
+            done(&operations.get_task(&call, request).await?)
+        }
+        Operation::ListTasks => {
+            let request = from_query(asked, &[])?;
+            let page = operations.list_tasks(&call, request).await?;
+            reply::json(StatusCode::OK, reply::A2A_JSON, &list_json(&page))
+        }
+        Operation::CancelTask(id) => {
+            let mut request: v1::CancelTaskRequest = match asked.body.is_empty() {
+                true => v1::CancelTaskRequest {
+                    tenant: tenant.to_owned(),
+                    ..Default::default()
+                },
+                false => body(asked)?,
+            };
+            request.id = id;
+            done(&operations.cancel_task(&call, request).await?)
+        }
+        Operation::SubscribeToTask(id) => {
+            let request = v1::SubscribeToTaskRequest {
+                tenant: tenant.to_owned(),
+                id,
+            };
+            streamed(operations.subscribe_to_task(&call, request).await?)
+        }
+        Operation::Configs(_) | Operation::Config(..) => {
+            operations.push_notifications(&call, tenant).await?
+        }
+        Operation::ExtendedCard => {
+            let request = v1::GetExtendedAgentCardRequest {
+                tenant: tenant.to_owned(),
+            };
+            done(&operations.get_extended_agent_card(&call, request).await?)
+        }
+    })
+}
+
+/// The request in the body, for the tenant in the path if there is one.
+fn body<M: Message + Name + Default>(asked: &Asked) -> Result<M, Error> {
+    if !asked.is_json() {
+        let fault = "the Content-Type is application/a2a+json or application/json";
+        return Err(Kind::ContentTypeNotSupported.with(fault));
+    }
+    let mut request = parse(&asked.body)?;
+    if let Value::Object(fields) = &mut request
+        && !asked.path.tenant.is_empty()
+    {
+        fields.insert("tenant".to_owned(), asked.path.tenant.clone().into());
+    }
+    Ok(from_json(request)?)
+}
+
+/// The request in the query (§11.5) and the path.
+fn from_query<M: Message + Name + Default>(
+    asked: &Asked,
+    path: &[(&str, &str)],
+) -> Result<M, Error> {
+    let mut request = Map::new();
+    for (name, value) in query(&asked.query) {
+        let value = if NUMBERS.contains(&name.as_str()) {
+            let number: Result<i64, _> = value.parse();
+            number
+                .map(Value::from)
+                .map_err(|_| Error::field(&name, format!("{name} is {value:?}; it is a number")))?
+        } else if FLAGS.contains(&name.as_str()) {
+            match value.as_str() {
+                "true" => true.into(),
+                "false" => false.into(),
+                _ => {
+                    let fault = format!("{name} is {value:?}; it is true or false");
+                    return Err(Error::field(&name, fault));
+                }
+            }
+        } else {
+            value.into()
+        };
+        request.insert(name, value);
+    }
+    for (name, value) in path {
+        request.insert((*name).to_owned(), (*value).into());
+    }
+    if !asked.path.tenant.is_empty() {
+        request.insert("tenant".to_owned(), asked.path.tenant.clone().into());
+    }
+    Ok(from_json(Value::Object(request))?)
+}
+
+fn done<M: Message + Name>(message: &M) -> Response {
+    reply::json(StatusCode::OK, reply::A2A_JSON, &to_json(message))
+}
+
+fn streamed(shows: Shows) -> Response {
+    reply::events(shows.map(|shown| match shown {
+        Ok(shown) => to_json(&shown),
+        Err(error) => status(&error),
+    }))
+}
+
+/// A page of tasks, with the fields that are always there (§3.1.4).
+pub(super) fn list_json(page: &v1::ListTasksResponse) -> Value {
+    let mut json = to_json(page);
+    if let Value::Object(fields) = &mut json {
+        fields.entry("tasks").or_insert_with(|| json!([]));
+        fields.entry("nextPageToken").or_insert_with(|| json!(""));
+        fields.entry("pageSize").or_insert_with(|| json!(0));
+        fields.entry("totalSize").or_insert_with(|| json!(0));
+    }
+    json
+}
+
+/// An error as HTTP+JSON has it (§11.6).
+pub(super) fn failed(error: &Error) -> Response {
+    reply::json(error.kind.http(), reply::A2A_JSON, &status(error))
+}
+
+fn status(error: &Error) -> Value {
+    json!({"error": {
+        "code": error.kind.http().as_u16(),
+        "status": grpc_name(error.kind),
+        "message": error.message,
+        "details": error.details(),
+    }})
+}
+
+/// The name of the gRPC status.
+fn grpc_name(kind: Kind) -> &'static str {
+    use tonic::Code;
+    match kind.grpc() {
+        Code::NotFound => "NOT_FOUND",
+        Code::FailedPrecondition => "FAILED_PRECONDITION",
+        Code::InvalidArgument => "INVALID_ARGUMENT",
+        Code::Unavailable => "UNAVAILABLE",
+        _ => "INTERNAL",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// spec: A2A 1.0.1 §3.1.4
+    #[test]
+    fn a_page_without_tasks_has_every_field() {
+        let empty = list_json(&v1::ListTasksResponse::default());
+        assert_eq!(
+            empty,
+            json!({"tasks": [], "nextPageToken": "", "pageSize": 0, "totalSize": 0})
+        );
+    }
+
+    /// spec: A2A 1.0.1 §11.6
+    #[test]
+    fn an_error_says_what_it_is() {
+        let error = Error::task_not_found("t");
+        assert_eq!(
+            status(&error),
+            json!({"error": {"code": 404, "status": "NOT_FOUND", "message": "task \"t\" is not known here", "details": [{
+                "@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "TASK_NOT_FOUND",
+                "domain": "a2a-protocol.org", "metadata": {"taskId": "t"},
+            }]}})
+        );
+        assert!(methods(&Operation::SubscribeToTask(String::new())).contains("GET"));
+    }
+}

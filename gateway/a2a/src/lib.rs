@@ -1,0 +1,33 @@
+//! A2A 1.0 at the edge: every agent of the hub is a standard agent, whatever language it is in and though it only dialled out.
+//!
+//! A [`Gateway`] is a peer of the hub like any other. What its three bindings (`grpc`, `http/jsonrpc`, `http/rest`) read goes to the eleven
+//! operations (`operations`); which messages an agent takes is decided in `admission`, what a stream shows of a task in `story`. [`v1`] are
+//! the types, [`json`] their JSON, and `convert` is where they meet the hub's. `old` is A2A 0.3.
+
+mod admission;
+mod card;
+pub mod convert;
+pub mod error;
+mod feed;
+mod gateway;
+mod grpc;
+mod http;
+mod hub;
+pub mod json;
+mod old;
+mod operations;
+mod story;
+mod version;
+
+pub use gateway::{Gateway, Settings};
+pub use grpc::Service;
+pub use version::{EXTENSIONS_HEADER, VERSION_HEADER};
+
+/// The encoded `FileDescriptorSet` of `a2a.proto`, for reflection.
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+
+/// A2A 1.0, package `lf.a2a.v1`.
+#[allow(missing_docs, unreachable_pub, clippy::all)]
+pub mod v1 {
+    tonic::include_proto!("lf.a2a.v1");
+}

@@ -1,0 +1,495 @@
+//! The eleven operations of A2A (specification §3.1), over the hub. The bindings only read requests and write answers.
+
+use std::pin::Pin;
+
+use agenthub_sdk::{
+    Client, Error as HubError,
+    proto::{
+        a2a,
+        agenthub::{self, AgentEventMetadata},
+    },
+};
+use futures_util::{Stream, StreamExt};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::{
+    admission,
+    convert::{message_to_hub, task_from_hub},
+    error::{Error, Kind},
+    feed::Feed,
+    hub::{Hub, Target},
+    story::{Story, Until},
+    v1::{
+        self, AgentCard, CancelTaskRequest, GetExtendedAgentCardRequest, GetTaskRequest,
+        ListTasksRequest, ListTasksResponse, SendMessageRequest, SendMessageResponse,
+        StreamResponse, SubscribeToTaskRequest, Task, send_message_response,
+    },
+};
+
+/// A stream of a task.
+pub(crate) type Shows = Pin<Box<dyn Stream<Item = Result<StreamResponse, Error>> + Send>>;
+
+/// Pages that are looked through for a listing by time.
+const PAGES: usize = 20;
+
+/// The hub's word for the history of a task: everything, and nothing.
+const ALL: i32 = 0;
+const NONE: i32 = -1;
+
+/// Who is asked, and by whom, beside what the request says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Call {
+    /// Slug in the path of the request; it must not contradict the tenant.
+    pub(crate) slug: Option<String>,
+    /// Extensions that the caller speaks.
+    pub(crate) extensions: Vec<String>,
+    /// Its W3C trace context; empty if it has none.
+    pub(crate) traceparent: String,
+}
+
+/// The operations, for every agent of the hub.
+#[derive(Debug)]
+pub(crate) struct Operations {
+    pub(crate) hub: Hub,
+    /// Slug of the agent that is meant where nothing says which.
+    pub(crate) default_agent: String,
+    /// Streams end.
+    pub(crate) closing: CancellationToken,
+}
+
+/// A message that is on its way, and what it leads to.
+struct Sent {
+    task_id: String,
+    feed: Feed,
+    story: Story,
+}
+
+impl Operations {
+    /// §3.1.1
+    pub(crate) async fn send_message(
+        &self,
+        call: &Call,
+        mut request: SendMessageRequest,
+    ) -> Result<SendMessageResponse, Error> {
+        let agent = self.agent(call, &request.tenant).await?;
+        let config = request.configuration.take().unwrap_or_default();
+        let history = history(config.history_length)?;
+        let mut sent = self.send(call, &agent, request, &config).await?;
+        while !config.return_immediately && !sent.story.is_over() {
+            let event = tokio::select! {
+                event = sent.feed.next() => event?,
+                () = self.closing.cancelled() => return Err(closing()),
+            };
+            sent.story.take(event);
+        }
+        let task = self.hub.client()?.task(&sent.task_id, history).await?;
+        Ok(SendMessageResponse {
+            payload: Some(send_message_response::Payload::Task(task_from_hub(task))),
+        })
+    }
+
+    /// §3.1.2
+    pub(crate) async fn send_streaming_message(
+        &self,
+        call: &Call,
+        mut request: SendMessageRequest,
+    ) -> Result<Shows, Error> {
+        let agent = self.agent(call, &request.tenant).await?;
+        let config = request.configuration.take().unwrap_or_default();
+        let limit = config.history_length;
+        history(limit)?;
+        let Sent { feed, story, .. } = self.send(call, &agent, request, &config).await?;
+        let shown = self.follow(feed, story).map(move |shown| {
+            shown.map(|mut shown| {
+                if let Some(v1::stream_response::Payload::Task(task)) = &mut shown.payload {
+                    keep_latest(&mut task.history, limit);
+                }
+                shown
+            })
+        });
+        Ok(Box::pin(shown))
+    }
+
+    /// §3.1.3
+    pub(crate) async fn get_task(
+        &self,
+        call: &Call,
+        request: GetTaskRequest,
+    ) -> Result<Task, Error> {
+        let agent = self.agent(call, &request.tenant).await?;
+        let history = history(request.history_length)?;
+        let (task, _) = self.task_of(&agent, &request.id, history).await?;
+        Ok(task_from_hub(task))
+    }
+
+    /// §3.1.4
+    pub(crate) async fn list_tasks(
+        &self,
+        call: &Call,
+        request: ListTasksRequest,
+    ) -> Result<ListTasksResponse, Error> {
+        let agent = self.agent(call, &request.tenant).await?;
+        history(request.history_length)?;
+        let page_size = match request.page_size {
+            None => 50,
+            Some(n @ 1..=100) => n,
+            Some(n) => {
+                let fault = format!("pageSize is {n}; it is from 1 to 100");
+                return Err(Error::field("pageSize", fault));
+            }
+        };
+        let query = agenthub::ListTasksRequest {
+            agent_id: agent.id,
+            context_id: request.context_id.clone(),
+            states: match request.status() {
+                v1::TaskState::Unspecified => Vec::new(),
+                // The states of both have the same numbers.
+                state => vec![state as i32],
+            },
+            page_size,
+            page_token: request.page_token.clone(),
+            assigned: true,
+            count: request.status_timestamp_after.is_none(),
+        };
+        let client = self.hub.client()?;
+        let found = match request.status_timestamp_after {
+            None => list(client, query).await?,
+            Some(after) => list_after(client, query, after).await?,
+        };
+        let mut tasks: Vec<Task> = found.tasks.into_iter().map(task_from_hub).collect();
+        // The hub has them by their last change, which may be an artifact.
+        tasks.sort_by_key(|task| std::cmp::Reverse(changed(task)));
+        for task in &mut tasks {
+            keep_latest(&mut task.history, request.history_length);
+            if !request.include_artifacts() {
+                task.artifacts.clear();
+            }
+        }
+        Ok(ListTasksResponse {
+            tasks,
+            next_page_token: found.next_page_token,
+            page_size,
+            total_size: i32::try_from(found.total_size).unwrap_or(i32::MAX),
+        })
+    }
+
+    /// §3.1.5. Returns once the agent at work has stopped, or has had ten seconds to.
+    pub(crate) async fn cancel_task(
+        &self,
+        call: &Call,
+        request: CancelTaskRequest,
+    ) -> Result<Task, Error> {
+        let agent = self.agent(call, &request.tenant).await?;
+        self.task_of(&agent, &request.id, NONE).await?;
+        let cancelled = self
+            .hub
+            .client()?
+            .cancel_task(&request.id, "cancelled by its requester");
+        match cancelled.await {
+            Ok(task) => Ok(task_from_hub(task)),
+            Err(HubError::Conflict(why)) => Err(Kind::TaskNotCancelable
+                .with(why)
+                .about("taskId", &request.id)),
+            Err(HubError::NotFound(_)) => Err(Error::task_not_found(&request.id)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// §3.1.6
+    pub(crate) async fn subscribe_to_task(
+        &self,
+        call: &Call,
+        request: SubscribeToTaskRequest,
+    ) -> Result<Shows, Error> {
+        let agent = self.agent(call, &request.tenant).await?;
+        let (task, as_of) = self.task_of(&agent, &request.id, ALL).await?;
+        if task.state().is_terminal() {
+            return Err(Kind::UnsupportedOperation
+                .with(format!(
+                    "the task has ended ({}): there is nothing to subscribe to; GetTask has it",
+                    task.state().label()
+                ))
+                .about("taskId", &request.id));
+        }
+        let client = self.hub.client()?.clone();
+        let feed = Feed::open(client, &request.id, &as_of).await?;
+        let mut story = Story::new(Until::Terminal);
+        let first = story.begin(task);
+        let first = futures_util::stream::once(async { Ok(first) });
+        Ok(Box::pin(first.chain(self.follow(feed, story))))
+    }
+
+    /// §3.1.7 to §3.1.10: not offered, as the cards say.
+    pub(crate) async fn push_notifications<T>(
+        &self,
+        call: &Call,
+        tenant: &str,
+    ) -> Result<T, Error> {
+        let agent = self.agent(call, tenant).await?;
+        let fault = format!("{} sends no push notifications here", agent.id);
+        Err(Kind::PushNotificationNotSupported.with(fault))
+    }
+
+    /// §3.1.11: there is none, as the cards say.
+    pub(crate) async fn get_extended_agent_card(
+        &self,
+        call: &Call,
+        request: GetExtendedAgentCardRequest,
+    ) -> Result<AgentCard, Error> {
+        let agent = self.agent(call, &request.tenant).await?;
+        Err(Kind::UnsupportedOperation.with(format!("{} has no extended card", agent.id)))
+    }
+
+    /// The agent that a request is for.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::AgentNotFound`]; [`Kind::InvalidParams`] where path and tenant name two.
+    async fn agent(&self, call: &Call, tenant: &str) -> Result<Target, Error> {
+        let slug = match (&call.slug, tenant) {
+            (Some(slug), "") => slug,
+            (Some(slug), tenant) if slug == tenant => slug,
+            (Some(slug), tenant) => {
+                let fault =
+                    format!("tenant is \"{tenant}\", and the address is that of \"{slug}\"");
+                return Err(Error::field("tenant", fault));
+            }
+            (None, "") => &self.default_agent,
+            (None, tenant) => tenant,
+        };
+        self.hub.agent(slug).await
+    }
+
+    /// A task that this agent has, and the position as of which it is so.
+    async fn task_of(
+        &self,
+        agent: &Target,
+        id: &str,
+        history: i32,
+    ) -> Result<(a2a::Task, String), Error> {
+        if id.is_empty() {
+            return Err(Error::field("id", "id is required"));
+        }
+        let found = self.hub.client()?.task_as_of(id, history).await;
+        let (task, as_of) = found.map_err(|error| match error {
+            HubError::NotFound(_) | HubError::Invalid(_) => Error::task_not_found(id),
+            error => error.into(),
+        })?;
+        let assignee = task.assignee().split('@').next();
+        match assignee == Some(agent.id.as_str()) {
+            true => Ok((task, as_of)),
+            false => Err(Error::task_not_found(id)),
+        }
+    }
+
+    /// Checks a message and publishes it.
+    async fn send(
+        &self,
+        call: &Call,
+        agent: &Target,
+        request: SendMessageRequest,
+        config: &v1::SendMessageConfiguration,
+    ) -> Result<Sent, Error> {
+        let message = admission::well_formed(request.message.as_ref())?;
+        admission::fits_card(&agent.card, message, &call.extensions)?;
+        if config.task_push_notification_config.is_some() {
+            return self.push_notifications(call, &request.tenant).await;
+        }
+        let client = self.hub.client()?;
+        let mut message = message_to_hub(message.clone());
+        let is_follow_up = !message.task_id.is_empty();
+        let after = if is_follow_up {
+            self.follows_up(client, agent, &mut message).await?
+        } else {
+            message.task_id = Uuid::now_v7().to_string();
+            if message.context_id.is_empty() {
+                message.context_id = Uuid::now_v7().to_string();
+            }
+            String::new()
+        };
+        if let Some(metadata) = request.metadata {
+            let own = message.metadata.get_or_insert_default();
+            for (key, value) in metadata.fields {
+                own.fields.entry(key).or_insert(value);
+            }
+        }
+        let task_id = message.task_id.clone();
+        let feed = Feed::open(client.clone(), &task_id, &after).await?;
+        let routing = AgentEventMetadata {
+            to_agent_id: agent.id.clone(),
+            traceparent: call.traceparent.clone(),
+            // Message ids are each client's own: two clients may use the same.
+            idempotency_key: Uuid::now_v7().to_string(),
+            ..Default::default()
+        };
+        let published = client.publish(message, routing).await;
+        published.map_err(|error| match error {
+            HubError::Conflict(why) if is_follow_up => Kind::UnsupportedOperation.with(why),
+            HubError::Invalid(why) => Error::field("message", why),
+            error => error.into(),
+        })?;
+        Ok(Sent {
+            task_id,
+            feed,
+            story: Story::new(Until::Interrupted),
+        })
+    }
+
+    /// Checks a message to a task that there is, and returns the position as of which that was looked at.
+    async fn follows_up(
+        &self,
+        client: &Client,
+        agent: &Target,
+        message: &mut agenthub_sdk::Message,
+    ) -> Result<String, Error> {
+        let (task, as_of) = self.task_of(agent, &message.task_id, NONE).await?;
+        if !message.context_id.is_empty() && message.context_id != task.context_id {
+            let fault = format!(
+                "message.contextId is \"{}\", and the task's is \"{}\"",
+                message.context_id, task.context_id
+            );
+            return Err(Error::field("message.contextId", fault));
+        }
+        if task.state().is_terminal() {
+            return Err(Kind::UnsupportedOperation
+                .with(format!(
+                    "the task has ended ({}): send the message without taskId to start another",
+                    task.state().label()
+                ))
+                .about("taskId", &task.id));
+        }
+        if task.requester() != client.agent_id() {
+            return Err(Kind::UnsupportedOperation
+                .with("the task was asked for over another protocol, and is answered there")
+                .about("taskId", &task.id));
+        }
+        message.context_id = task.context_id;
+        Ok(as_of)
+    }
+
+    /// Shows what comes, to the end of the story.
+    fn follow(
+        &self,
+        mut feed: Feed,
+        mut story: Story,
+    ) -> impl Stream<Item = Result<StreamResponse, Error>> + Send + use<> {
+        let closing = self.closing.clone();
+        async_stream::stream! {
+            while !story.is_over() {
+                let event = tokio::select! {
+                    event = feed.next() => event,
+                    () = closing.cancelled() => return,
+                };
+                match event {
+                    Ok(event) => if let Some(shown) = story.take(event) {
+                        yield Ok(shown);
+                    },
+                    Err(error) => {
+                        yield Err(error.into());
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn closing() -> Error {
+    Kind::Unavailable.with("the hub is about to stop; the task goes on: ask for it again soon")
+}
+
+/// The hub's word for a history length.
+fn history(length: Option<i32>) -> Result<i32, Error> {
+    match length {
+        None => Ok(ALL),
+        Some(0) => Ok(NONE),
+        Some(n) if n > 0 => Ok(n),
+        Some(n) => {
+            let fault = format!("historyLength is {n}; it is 0 or more");
+            Err(Error::field("historyLength", fault))
+        }
+    }
+}
+
+fn keep_latest<T>(history: &mut Vec<T>, length: Option<i32>) {
+    if let Some(length) = length.and_then(|n| usize::try_from(n).ok()) {
+        let surplus = history.len().saturating_sub(length);
+        history.drain(..surplus);
+    }
+}
+
+/// When the status of a task was said.
+fn changed(task: &Task) -> Option<(i64, i32)> {
+    let at = task.status.as_ref()?.timestamp.as_ref()?;
+    Some((at.seconds, at.nanos))
+}
+
+async fn list(
+    client: &Client,
+    query: agenthub::ListTasksRequest,
+) -> Result<agenthub::ListTasksResponse, Error> {
+    client.tasks(query).await.map_err(|error| match error {
+        HubError::Invalid(why) => Error::field("pageToken", why),
+        error => error.into(),
+    })
+}
+
+/// A page of the tasks whose status is later than a time, and their number as far as so many pages go.
+async fn list_after(
+    client: &Client,
+    mut query: agenthub::ListTasksRequest,
+    after: prost_types::Timestamp,
+) -> Result<agenthub::ListTasksResponse, Error> {
+    let is_later = |task: &a2a::Task| {
+        let at = task.status.as_ref().and_then(|s| s.timestamp.as_ref());
+        at.is_some_and(|at| (at.seconds, at.nanos) > (after.seconds, after.nanos))
+    };
+    let mut page = list(client, query.clone()).await?;
+    let looked_at = page.tasks.len();
+    page.tasks.retain(is_later);
+    if page.tasks.len() < looked_at {
+        page.next_page_token.clear();
+    }
+    let mut total = page.tasks.len();
+    query.page_token.clone_from(&page.next_page_token);
+    for _ in 0..PAGES {
+        if query.page_token.is_empty() {
+            break;
+        }
+        let further = list(client, query.clone()).await?;
+        let later = further.tasks.iter().filter(|task| is_later(task)).count();
+        total += later;
+        if later < further.tasks.len() {
+            break;
+        }
+        query.page_token = further.next_page_token;
+    }
+    page.total_size = u32::try_from(total).unwrap_or(u32::MAX);
+    Ok(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// spec: A2A 1.0.1 §3.2.4
+    #[test]
+    fn a_history_is_all_none_or_the_latest() {
+        let kept = |length| {
+            let mut history = vec![1, 2, 3];
+            keep_latest(&mut history, length);
+            history
+        };
+        assert_eq!(kept(None), [1, 2, 3]);
+        assert_eq!(kept(Some(0)), [0; 0]);
+        assert_eq!(kept(Some(2)), [2, 3]);
+        assert_eq!(kept(Some(9)), [1, 2, 3]);
+        assert_eq!(history(None), Ok(ALL));
+        assert_eq!(history(Some(0)), Ok(NONE));
+        assert_eq!(
+            history(Some(-1)).map_err(|e| e.field),
+            Err("historyLength".into())
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! The part of a task that a stream shows: the task first, then each change once, in the order of the hub's log.
+
+use agenthub_sdk::proto::{a2a, a2a::TaskState, agenthub::agent_event::Payload};
+
+use crate::{
+    convert::{artifact_update_from_hub, status_update_from_hub, task_from_hub},
+    v1::{StreamResponse, TaskStatusUpdateEvent, stream_response::Payload as Shown},
+};
+
+/// End of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// The task has ended.
+    Terminal,
+    /// The task has ended, or waits for its requester.
+    Interrupted,
+}
+
+/// Decides what a stream shows of the events of one task.
+#[derive(Clone, Debug)]
+pub(crate) struct Story {
+    until: Until,
+    /// The state that was shown last; `None` before the task.
+    state: Option<TaskState>,
+    is_over: bool,
+}
+
+impl Story {
+    /// Begins with the first [`Payload::Task`].
+    pub(crate) fn new(until: Until) -> Self {
+        Self {
+            until,
+            state: None,
+            is_over: false,
+        }
+    }
+
+    /// Shows the task as it was read. That it waits for its requester ends nothing: the answer may be on its way.
+    pub(crate) fn begin(&mut self, task: a2a::Task) -> StreamResponse {
+        self.state = Some(task.state());
+        self.is_over = task.state().is_terminal();
+        shown(Shown::Task(task_from_hub(task)))
+    }
+
+    /// Nothing more is shown.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    fn enter(&mut self, state: TaskState) {
+        self.state = Some(state);
+        self.is_over =
+            state.is_terminal() || self.until == Until::Interrupted && state.is_interrupted();
+    }
+
+    /// What is shown of an event.
+    pub(crate) fn take(&mut self, event: Payload) -> Option<StreamResponse> {
+        if self.is_over() {
+            return None;
+        }
+        match (event, self.state) {
+            (Payload::Task(task), None) => Some(self.begin(task)),
+            // Of agents that send no status, this is how it changes.
+            (Payload::Task(task), Some(state)) if task.state() != state => {
+                self.enter(task.state());
+                let mut task = task_from_hub(task);
+                if let Some(status) = &mut task.status
+                    && status.message.is_none()
+                {
+                    status.message = task.history.pop().filter(|m| m.role == AGENT);
+                }
+                Some(shown(Shown::StatusUpdate(TaskStatusUpdateEvent {
+                    task_id: task.id,
+                    context_id: task.context_id,
+                    status: task.status,
+                    metadata: None,
+                })))
+            }
+            (Payload::StatusUpdate(update), Some(_)) => {
+                let state = update.status.as_ref().map(a2a::TaskStatus::state);
+                self.enter(state.unwrap_or_default());
+                let update = status_update_from_hub(update);
+                Some(shown(Shown::StatusUpdate(update)))
+            }
+            (Payload::ArtifactUpdate(update), Some(_)) => {
+                let update = artifact_update_from_hub(update);
+                Some(shown(Shown::ArtifactUpdate(update)))
+            }
+            _ => None,
+        }
+    }
+}
+
+const AGENT: i32 = crate::v1::Role::Agent as i32;
+
+fn shown(payload: Shown) -> StreamResponse {
+    StreamResponse {
+        payload: Some(payload),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agenthub_sdk::proto::agenthub;
+
+    fn task(state: TaskState) -> a2a::Task {
+        a2a::Task {
+            id: "t".into(),
+            status: Some(status(state)),
+            history: vec![a2a::Message::new(a2a::Role::Agent, "words")],
+            ..Default::default()
+        }
+    }
+
+    fn status(state: TaskState) -> a2a::TaskStatus {
+        a2a::TaskStatus {
+            state: state.into(),
+            ..Default::default()
+        }
+    }
+
+    fn update(state: TaskState) -> Payload {
+        Payload::StatusUpdate(agenthub::TaskStatusUpdateEvent {
+            task_id: "t".into(),
+            status: Some(status(state)),
+            ..Default::default()
+        })
+    }
+
+    fn artifact() -> Payload {
+        Payload::ArtifactUpdate(agenthub::TaskArtifactUpdateEvent::default())
+    }
+
+    /// What is shown of these events: T task, S status, A artifact, - nothing.
+    fn check(until: Until, events: Vec<Payload>, expect: &str, is_over: bool) {
+        let mut story = Story::new(until);
+        let shown: String = events
+            .into_iter()
+            .map(|event| match story.take(event).and_then(|s| s.payload) {
+                None => '-',
+                Some(Shown::Task(_)) => 'T',
+                Some(Shown::StatusUpdate(_)) => 'S',
+                Some(Shown::ArtifactUpdate(_)) => 'A',
+                Some(Shown::Message(_)) => 'M',
+            })
+            .collect();
+        assert_eq!((shown.as_str(), story.is_over()), (expect, is_over));
+    }
+
+    /// spec: A2A 1.0.1 §3.1.2
+    #[test]
+    fn the_task_comes_first_and_the_end_is_the_end() {
+        use TaskState::{Completed, Submitted, Working};
+        let events = vec![
+            update(Working),
+            Payload::Task(task(Submitted)),
+            update(Working),
+            artifact(),
+            Payload::Task(task(Working)),
+            update(Completed),
+            artifact(),
+        ];
+        check(Until::Terminal, events, "-TSA-S-", true);
+    }
+
+    /// spec: A2A 1.0.1 §11.7
+    #[test]
+    fn a_question_ends_what_was_sent_but_not_a_subscription() {
+        use TaskState::{InputRequired, Submitted};
+        let events = || vec![Payload::Task(task(Submitted)), update(InputRequired)];
+        check(Until::Interrupted, events(), "TS", true);
+        check(Until::Terminal, events(), "TS", false);
+        let answered = vec![Payload::Task(task(InputRequired))];
+        check(Until::Interrupted, answered, "T", false);
+    }
+
+    #[test]
+    fn an_answer_without_states_is_a_status() {
+        let events = vec![
+            Payload::Task(task(TaskState::Submitted)),
+            Payload::Task(task(TaskState::Completed)),
+        ];
+        check(Until::Terminal, events, "TS", true);
+        let mut story = Story::new(Until::Terminal);
+        story.take(Payload::Task(task(TaskState::Submitted)));
+        let shown = story.take(Payload::Task(task(TaskState::Completed)));
+        let Some(Shown::StatusUpdate(update)) = shown.and_then(|s| s.payload) else {
+            panic!("a status")
+        };
+        assert!(update.status.and_then(|s| s.message).is_some());
+    }
+}

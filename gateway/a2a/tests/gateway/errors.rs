@@ -1,0 +1,190 @@
+//! Errors in the bindings over HTTP.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Stage, message};
+
+fn info(reason: &str) -> Value {
+    json!({"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": reason, "domain": "a2a-protocol.org"})
+}
+
+/// spec: A2A 1.0.1 §3.3.2, §5.4, §9.5, §11.6
+#[tokio::test]
+async fn an_error_is_the_same_in_both_bindings() {
+    let stage = Stage::start().await;
+    let over_rpc = stage.rpc("GetTask", json!({"id": "no"})).await;
+    let over_http = stage.rest("GET", "/tasks/no", Value::Null).await;
+    assert_eq!(over_rpc["error"]["code"], -32001);
+    let mut expect = info("TASK_NOT_FOUND");
+    expect["metadata"] = json!({"taskId": "no"});
+    assert_eq!(over_rpc["error"]["data"], json!([expect]));
+    assert_eq!(over_http.status, 404);
+    assert_eq!(over_http.headers["content-type"], "application/a2a+json");
+    assert_eq!(over_http.body["error"]["details"], json!([expect]));
+    assert_eq!(over_http.body["error"]["code"], 404);
+    stage.stop().await;
+}
+
+/// spec: A2A 1.0.1 §3.6.2
+#[tokio::test]
+async fn another_version_is_refused() {
+    let stage = Stage::start().await;
+    let body =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {"id": "x"}}).to_string();
+    let ask = async |version: &str, path: &str, method: &str| {
+        let headers = [
+            ("a2a-version", version),
+            ("content-type", "application/json"),
+        ];
+        stage.http(method, path, &headers, body.clone()).await
+    };
+    let rpc = ask("99.0", "/", "POST").await;
+    assert_eq!(rpc.body["error"]["code"], -32009);
+    assert_eq!(
+        rpc.body["error"]["data"][0]["reason"],
+        "VERSION_NOT_SUPPORTED"
+    );
+    let rest = ask("99.0", "/tasks/x", "GET").await;
+    assert_eq!(
+        (rest.status, &rest.body["error"]["details"][0]["reason"]),
+        (400, &json!("VERSION_NOT_SUPPORTED"))
+    );
+    // Nothing is 0.3, which has other methods and no HTTP+JSON here.
+    assert_eq!(ask("", "/", "POST").await.body["error"]["code"], -32601);
+    assert_eq!(ask("", "/tasks/x", "GET").await.status, 400);
+    assert_eq!(ask("", "/tasks/x?A2A-Version=1.0", "GET").await.status, 404);
+    stage.stop().await;
+}
+
+/// spec: A2A 1.0.1 §3.3.4
+#[tokio::test]
+async fn what_the_card_does_not_offer_is_refused_as_it_says() {
+    let stage = Stage::start().await;
+    let config = json!({"taskId": "t", "url": "https://a.example"});
+    assert_eq!(
+        stage.code("CreateTaskPushNotificationConfig", config).await,
+        -32003
+    );
+    assert_eq!(
+        stage
+            .code("ListTaskPushNotificationConfigs", json!({"taskId": "t"}))
+            .await,
+        -32003
+    );
+    assert_eq!(stage.code("GetExtendedAgentCard", json!({})).await, -32004);
+    let path = "/agents/painter/tasks/t/pushNotificationConfigs";
+    let answer = stage.rest("GET", path, Value::Null).await;
+    assert_eq!(
+        (answer.status, &answer.body["error"]["details"]),
+        (400, &json!([info("PUSH_NOTIFICATION_NOT_SUPPORTED")]))
+    );
+    let answer = stage.rest("GET", "/extendedAgentCard", Value::Null).await;
+    assert_eq!(
+        (answer.status, &answer.body["error"]["details"]),
+        (400, &json!([info("UNSUPPORTED_OPERATION")]))
+    );
+    stage.stop().await;
+}
+
+/// spec: A2A 1.0.1 §3.3.2, §9.5
+#[tokio::test]
+async fn wrong_parameters_are_named() {
+    let stage = Stage::start().await;
+    let field = async |change: fn(&mut Value)| {
+        let mut params = message("hi");
+        change(&mut params);
+        let answer = stage.rpc("SendMessage", params).await;
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        answer["error"]["data"][0]["fieldViolations"][0]["field"].clone()
+    };
+    assert_eq!(field(|p| p["message"] = Value::Null).await, "message");
+    assert_eq!(
+        field(|p| p["message"]["messageId"] = "".into()).await,
+        "message.messageId"
+    );
+    assert_eq!(
+        field(|p| p["message"]["role"] = "user".into()).await,
+        "message.role"
+    );
+    assert_eq!(
+        field(|p| p["message"]["parts"] = json!([])).await,
+        "message.parts"
+    );
+    assert_eq!(
+        field(|p| p["configuration"] = json!({"historyLength": "many"})).await,
+        "configuration.historyLength"
+    );
+    let large = "x".repeat(1_200_000);
+    let mut params = message("");
+    params["message"]["parts"][0]["text"] = large.into();
+    assert_eq!(stage.code("SendMessage", params).await, -32602);
+    stage.stop().await;
+}
+
+#[tokio::test]
+async fn an_agent_that_is_not_there_is_said_so() {
+    let stage = Stage::start().await;
+    let answer = stage
+        .rest("POST", "/agents/nobody/message:send", message("hi"))
+        .await;
+    assert_eq!(answer.status, 404);
+    let mut other = message("hi");
+    other["tenant"] = "nobody".into();
+    assert_eq!(stage.code("SendMessage", other).await, -32602);
+    stage.stop().await;
+}
+
+#[tokio::test]
+async fn pages_of_other_sites_ask_only_if_the_settings_let_them() {
+    let stage = Stage::start().await;
+    let body = message("hi").to_string();
+    let ask = async |origin: &str, content_type: &str| {
+        let headers = [
+            ("a2a-version", "1.0"),
+            ("content-type", content_type),
+            ("origin", origin),
+        ];
+        stage
+            .http("POST", "/message:send", &headers, body.clone())
+            .await
+    };
+    assert_eq!(
+        ask("https://evil.example", "application/json").await.status,
+        403
+    );
+    let answer = ask("https://app.example", "application/json").await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(
+        answer.headers["access-control-allow-origin"],
+        "https://app.example"
+    );
+    assert_eq!(ask("https://app.example", "text/plain").await.status, 400);
+    let preflight = stage
+        .http(
+            "OPTIONS",
+            "/message:send",
+            &[("origin", "https://app.example")],
+            "",
+        )
+        .await;
+    assert_eq!(preflight.status, 204);
+    assert!(
+        preflight
+            .headers
+            .contains_key("access-control-allow-methods")
+    );
+    let preflight = stage
+        .http(
+            "OPTIONS",
+            "/message:send",
+            &[("origin", "https://evil.example")],
+            "",
+        )
+        .await;
+    assert!(
+        !preflight
+            .headers
+            .contains_key("access-control-allow-origin")
+    );
+    stage.stop().await;
+}

@@ -1,0 +1,10 @@
+//! The gateway in front of a hub, as clients of A2A see it. Each test of a requirement cites its section of the specification.
+
+mod cards;
+mod errors;
+mod grpc;
+mod harness;
+mod listing;
+mod old;
+mod sending;
+mod streaming;

@@ -1,0 +1,186 @@
+//! SendMessage, GetTask and CancelTask.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Stage, follow_up, message, soon, state};
+
+/// spec: A2A 1.0.1 §3.2.2
+#[tokio::test]
+async fn a_message_is_answered_when_the_work_has_ended() {
+    let stage = Stage::start().await;
+    let task = stage.send("hello there").await;
+    assert_eq!(state(&task), "TASK_STATE_COMPLETED");
+    assert_eq!(
+        task["status"]["message"]["parts"],
+        json!([{"text": "hello there"}])
+    );
+    assert_eq!(task["history"][0]["messageId"], "m1");
+    let timestamp = task["status"]["timestamp"].as_str().expect("a time");
+    assert!(timestamp.ends_with('Z'), "{timestamp}");
+    assert!(task["contextId"].as_str().is_some_and(|c| !c.is_empty()));
+
+    assert_eq!(state(&stage.send("fail").await), "TASK_STATE_FAILED");
+    assert_eq!(state(&stage.send("reject").await), "TASK_STATE_REJECTED");
+    let drawn = stage.send("draw").await;
+    assert_eq!(
+        drawn["artifacts"][0]["parts"],
+        json!([{"text": "a "}, {"text": "red "}, {"text": "cat"}])
+    );
+    stage.stop().await;
+}
+
+/// spec: A2A 1.0.1 §3.2.2, §3.1.5
+#[tokio::test]
+async fn a_message_that_shall_not_wait_gives_the_task_which_can_be_cancelled() {
+    let stage = Stage::start().await;
+    let id = stage.at_work().await;
+    let task = stage.done("GetTask", json!({"id": id})).await;
+    assert_eq!(state(&task), "TASK_STATE_WORKING");
+    let cancelled = stage.done("CancelTask", json!({"id": id})).await;
+    assert_eq!(state(&cancelled), "TASK_STATE_CANCELED");
+    assert_eq!(stage.code("CancelTask", json!({"id": id})).await, -32002);
+    stage.stop().await;
+}
+
+/// spec: A2A 1.0.1 §3.4.2, §3.4.3
+#[tokio::test]
+async fn a_question_is_answered_in_the_same_task() {
+    let stage = Stage::start().await;
+    let asked = stage.send("ask").await;
+    assert_eq!(state(&asked), "TASK_STATE_INPUT_REQUIRED");
+    assert_eq!(
+        asked["status"]["message"]["parts"],
+        json!([{"text": "which colour?"}])
+    );
+    let answered = stage.done("SendMessage", follow_up("blue", &asked)).await;
+    let task = &answered["task"];
+    assert_eq!(
+        (&task["id"], state(task)),
+        (&asked["id"], "TASK_STATE_COMPLETED")
+    );
+    assert_eq!(
+        task["contextId"], asked["contextId"],
+        "it follows from the task"
+    );
+    assert_eq!(
+        task["status"]["message"]["parts"],
+        json!([{"text": "blue"}])
+    );
+    stage.stop().await;
+}
+
+/// spec: A2A 1.0.1 §3.4.2, §3.4.3, §3.1.1
+#[tokio::test]
+async fn a_follow_up_fits_its_task() {
+    let stage = Stage::start().await;
+    let asked = stage.send("ask").await;
+    let mut elsewhere = follow_up("blue", &asked);
+    elsewhere["message"]["contextId"] = "another".into();
+    let fault = stage.rpc("SendMessage", elsewhere).await;
+    assert_eq!(fault["error"]["code"], -32602);
+    assert_eq!(
+        fault["error"]["data"][0]["fieldViolations"][0]["field"],
+        "message.contextId"
+    );
+    let done = stage.send("hello").await;
+    assert_eq!(
+        stage.code("SendMessage", follow_up("more", &done)).await,
+        -32004
+    );
+    let unknown = json!({"id": "made-up"});
+    assert_eq!(
+        stage.code("SendMessage", follow_up("more", &unknown)).await,
+        -32001
+    );
+    stage.stop().await;
+}
+
+/// spec: A2A 1.0.1 §3.4.1
+#[tokio::test]
+async fn a_context_of_the_clients_is_kept_and_two_clients_may_use_one_message_id() {
+    let stage = Stage::start().await;
+    let mut params = message("one");
+    params["message"]["contextId"] = "c1".into();
+    let first = stage.done("SendMessage", params.clone()).await;
+    params["message"]["parts"][0]["text"] = "two".into();
+    let second = stage.done("SendMessage", params).await;
+    assert_eq!(first["task"]["contextId"], "c1");
+    assert_eq!(second["task"]["contextId"], "c1");
+    assert_ne!(first["task"]["id"], second["task"]["id"]);
+    assert_eq!(state(&second), "TASK_STATE_COMPLETED");
+    stage.stop().await;
+}
+
+/// spec: A2A 1.0.1 §3.2.4
+#[tokio::test]
+async fn a_history_is_as_long_as_was_asked_for() {
+    let stage = Stage::start().await;
+    let asked = stage.send("ask").await;
+    let task = stage.done("SendMessage", follow_up("blue", &asked)).await["task"].take();
+    let length = async |length: Value| {
+        let task = stage
+            .done(
+                "GetTask",
+                json!({"id": task["id"], "historyLength": length}),
+            )
+            .await;
+        task["history"].as_array().map_or(0, Vec::len)
+    };
+    assert!(length(Value::Null).await >= 2);
+    assert_eq!(length(json!(0)).await, 0);
+    assert_eq!(length(json!(1)).await, 1);
+    let negative = json!({"id": task["id"], "historyLength": -1});
+    assert_eq!(stage.code("GetTask", negative).await, -32602);
+    stage.stop().await;
+}
+
+/// spec: A2A 1.0.1 §5.1, §11.3
+#[tokio::test]
+async fn http_and_json_do_the_same_with_and_without_a_tenant() {
+    let stage = Stage::start().await;
+    for base in ["", "/painter", "/agents/painter", "/agents/painter/painter"] {
+        let path = format!("{base}/message:send");
+        let sent = stage.rest("POST", &path, message("hi")).await;
+        assert_eq!(
+            (sent.status, state(&sent.body)),
+            (200, "TASK_STATE_COMPLETED"),
+            "{base}"
+        );
+        assert_eq!(sent.headers["content-type"], "application/a2a+json");
+        let id = sent.body["task"]["id"].as_str().expect("an id");
+        let got = stage
+            .rest(
+                "GET",
+                &format!("{base}/tasks/{id}?historyLength=0"),
+                Value::Null,
+            )
+            .await;
+        assert_eq!((got.status, &got.body["id"]), (200, &json!(id)));
+        assert_eq!(got.body.get("history"), None);
+        let again = stage
+            .rest("POST", &format!("{base}/tasks/{id}:cancel"), json!({}))
+            .await;
+        assert_eq!(
+            (again.status, &again.body["error"]["status"]),
+            (400, &json!("FAILED_PRECONDITION"))
+        );
+    }
+    stage.stop().await;
+}
+
+#[tokio::test]
+async fn a_task_of_one_agent_is_none_of_another() {
+    let stage = Stage::start().await;
+    let url = format!("http://{}", stage.hub.address());
+    let other = agenthub_sdk::Agent::worker(agenthub_sdk::Card::new("other", "Another"))
+        .on_task_type("work", async |_: agenthub_sdk::TaskContext| "done");
+    let other = other.start(url).await.expect("it starts");
+    let task = stage.send("hello").await;
+    let id = task["id"].as_str().expect("an id");
+    let found = soon(stage.rest("GET", &format!("/agents/painter/tasks/{id}"), Value::Null)).await;
+    assert_eq!(found.status, 200);
+    let foreign = soon(stage.rest("GET", &format!("/agents/other/tasks/{id}"), Value::Null)).await;
+    assert_eq!(foreign.status, 404);
+    other.stop().await;
+    stage.stop().await;
+}

@@ -1,0 +1,57 @@
+//! How A2A is served.
+
+use agenthub_a2a::Settings as Gateway;
+use agenthub_cortex::CORTEX;
+use serde::Deserialize;
+
+use crate::listen::Listen;
+
+/// What was set of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct A2a {
+    /// The address that cards name, such as `https://hub.example`; the one that callers use if not given.
+    #[serde(default)]
+    public_url: Option<String>,
+    /// The same for gRPC, such as `hub.example:443`.
+    #[serde(default)]
+    public_grpc: Option<String>,
+    /// Origins whose pages may ask, such as `https://app.example`; `*` is any.
+    #[serde(default)]
+    cors: Vec<String>,
+}
+
+impl A2a {
+    /// The gateway's settings, where HTTP listens at this address.
+    pub(crate) fn gateway(&self, http: Listen) -> Gateway {
+        Gateway {
+            default_agent: CORTEX.to_owned(),
+            public_url: self.public_url.clone(),
+            public_grpc: self.public_grpc.clone(),
+            cors: self.cors.clone(),
+            // Behind a proxy it has another name.
+            local_only: http.0.ip().is_loopback() && self.public_url.is_none(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use figment::providers::{Format, Toml};
+
+    use crate::{listen::Listen, settings::Settings};
+
+    #[test]
+    fn a_hub_on_loopback_answers_to_this_machine_unless_it_has_a_public_name() {
+        let of = |file: &str| {
+            let settings = Settings::of_file(Toml::string(file)).expect("right");
+            settings.a2a.gateway(Listen::loopback(8080))
+        };
+        let default = of("");
+        assert!(default.local_only && default.cors.is_empty());
+        let public = of("[a2a]\npublic_url = 'https://hub.example'\ncors = ['*']\n");
+        assert!(!public.local_only);
+        assert_eq!(public.public_url.as_deref(), Some("https://hub.example"));
+        assert!(Settings::of_file(Toml::string("[a2a]\norigins = []\n")).is_err());
+    }
+}
