@@ -91,6 +91,8 @@ fn decisions_know_neither_runtime_nor_network() {
         "cortex/src/orchestrator/strategy.rs",
         "cortex/src/frames.rs",
         "api/src/runs/graph.rs",
+        "gateway/a2a/src/admission.rs",
+        "gateway/a2a/src/story.rs",
         "gateway/mcp/src/server/progress.rs",
         "gateway/mcp/src/server/result.rs",
         "gateway/mcp/src/server/tools.rs",
@@ -149,6 +151,7 @@ fn rooms_know_only_those_below_them() {
     assert_eq!(depends_on("agents"), ["sdk"]);
     assert_eq!(depends_on("cortex"), ["proto", "sdk"]);
     assert_eq!(depends_on("api"), ["cortex", "proto", "sdk"]);
+    assert_eq!(depends_on("gateway/a2a"), ["sdk"]);
     assert_eq!(depends_on("gateway/mcp"), ["sdk"]);
     assert_eq!(depends_on("terminal"), ["proto", "sdk"]);
     assert_eq!(depends_on("sop"), ["agents", "sdk"]);

@@ -2,6 +2,7 @@
 
 mod harness;
 
+mod a2a;
 mod absences;
 mod agent_files;
 mod agents;

@@ -118,6 +118,16 @@ async fn tasks_are_listed_newest_first_by_every_filter_and_in_pages() {
         ..Default::default()
     };
     assert_eq!(ids(&list(&hub, by_context).await), ["t2"]);
+    let assigned = |agent: &str| ListTasksRequest {
+        assigned: true,
+        count: true,
+        page_size: 1,
+        ..by_agent(agent)
+    };
+    let of_echo = list(&hub, assigned("echo")).await;
+    assert_eq!((ids(&of_echo), of_echo.total_size), (vec!["t1"], 2));
+    let of_ann = list(&hub, assigned("ann")).await;
+    assert_eq!((ids(&of_ann), of_ann.total_size), (vec![], 0));
     let working = ListTasksRequest {
         states: vec![TaskState::Working.into(), TaskState::Failed.into()],
         ..Default::default()

@@ -212,7 +212,7 @@ impl Operations {
                 ))
                 .about("taskId", &request.id));
         }
-        let client = self.hub.client()?.clone();
+        let client = self.hub.client()?;
         let feed = Feed::open(client, &request.id, &as_of).await?;
         let mut story = Story::new(Until::Terminal);
         let first = story.begin(task);
@@ -315,7 +315,7 @@ impl Operations {
             }
         }
         let task_id = message.task_id.clone();
-        let feed = Feed::open(client.clone(), &task_id, &after).await?;
+        let feed = Feed::open(client, &task_id, &after).await?;
         let routing = AgentEventMetadata {
             to_agent_id: agent.id.clone(),
             traceparent: call.traceparent.clone(),
