@@ -27,7 +27,10 @@ fn cortex_is_the_agent_at_the_root_and_the_others_are_below() {
     let (_system, _up, http) = up();
     let card = json(&get(&http, "/.well-known/agent-card.json"));
     assert_eq!(card["name"], "cortex");
-    assert_eq!(card["supportedInterfaces"][0]["url"], format!("http://{http}"));
+    assert_eq!(
+        card["supportedInterfaces"][0]["url"],
+        format!("http://{http}")
+    );
     let card = "/agents/agent_echo/.well-known/agent-card.json";
     let card = json(&get(&http, card));
     assert_eq!(card["supportedInterfaces"][0]["tenant"], "agent_echo");
@@ -40,7 +43,9 @@ fn cortex_is_the_agent_at_the_root_and_the_others_are_below() {
 fn the_official_python_client_uses_an_agent() {
     let python = env::var("AGENTHUB_TEST_PYTHON").ok();
     let Some(python) = python.filter(|python| !python.is_empty()) else {
-        eprintln!("not tested: AGENTHUB_TEST_PYTHON names no Python that has the package `a2a-sdk`");
+        eprintln!(
+            "not tested: AGENTHUB_TEST_PYTHON names no Python that has the package `a2a-sdk`"
+        );
         return;
     };
     let (system, _up, http) = up();

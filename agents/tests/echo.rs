@@ -72,6 +72,7 @@ async fn the_card_is_the_one_of_the_specification() {
         ]),
         input_modes: strings(&["text/plain"]),
         output_modes: strings(&["text/plain"]),
+        ..AgentSkill::default()
     };
     let AgentCard {
         protocol_version,

@@ -30,7 +30,12 @@ impl ExtraServices {
     #[must_use]
     pub fn with<S>(mut self, service: S, descriptors: &'static [u8]) -> Self
     where
-        S: Service<Request<Body>, Error = Infallible> + NamedService + Clone + Send + Sync + 'static,
+        S: Service<Request<Body>, Error = Infallible>
+            + NamedService
+            + Clone
+            + Send
+            + Sync
+            + 'static,
         S::Response: axum::response::IntoResponse,
         S::Future: Send + 'static,
     {

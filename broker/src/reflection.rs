@@ -36,7 +36,8 @@ fn listing(names: Vec<&'static str>, descriptors: Vec<&'static [u8]>) -> Builder
     let builder = Builder::configure()
         .register_encoded_file_descriptor_set(agenthub_proto::FILE_DESCRIPTOR_SET)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET);
-    let described = |builder: Builder<'static>, set| builder.register_encoded_file_descriptor_set(set);
+    let described =
+        |builder: Builder<'static>, set| builder.register_encoded_file_descriptor_set(set);
     let builder = descriptors.into_iter().fold(builder, described);
     let named = |builder: Builder<'static>, name| builder.with_service_name(name);
     names.into_iter().fold(builder, named)

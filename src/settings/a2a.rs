@@ -4,7 +4,7 @@ use agenthub_a2a::Settings as Gateway;
 use agenthub_cortex::CORTEX;
 use serde::Deserialize;
 
-use crate::listen::Listen;
+use agenthub_terminal::Listen;
 
 /// What was set of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -39,7 +39,9 @@ impl A2a {
 mod tests {
     use figment::providers::{Format, Toml};
 
-    use crate::{listen::Listen, settings::Settings};
+    use agenthub_terminal::Listen;
+
+    use crate::settings::Settings;
 
     #[test]
     fn a_hub_on_loopback_answers_to_this_machine_unless_it_has_a_public_name() {

@@ -270,6 +270,7 @@ async fn the_current_card_is_known_after_a_restart() {
 /// A card with all fields set: a new field has to be added here.
 fn full() -> AgentCard {
     let text = |text: &str| text.to_owned();
+    let object = || json::to_struct(&serde_json::json!({"said": ["so"]}));
     AgentCard {
         protocol_version: text("0.2.9"),
         name: text("echo"),
@@ -279,6 +280,8 @@ fn full() -> AgentCard {
         additional_interfaces: vec![AgentInterface {
             url: text("http://127.0.0.1:8"),
             transport: text("JSONRPC"),
+            tenant: text("tenant"),
+            protocol_version: text("1.0"),
         }],
         provider: Some(AgentProvider {
             url: text("http://127.0.0.1:7"),
@@ -304,9 +307,21 @@ fn full() -> AgentCard {
             examples: vec![text("echo hello")],
             input_modes: vec![text("text/plain")],
             output_modes: vec![text("text/plain"), text("application/json")],
+            security_requirements: vec![object()],
         }],
         supports_authenticated_extended_card: true,
         icon_url: text("http://127.0.0.1:5"),
+        security_schemes: [(text("key"), object())].into(),
+        security_requirements: vec![object()],
+        default_input_modes: vec![text("text/plain")],
+        default_output_modes: vec![text("image/png")],
+        signatures: vec![object()],
+        supported_interfaces: vec![AgentInterface {
+            url: text("http://127.0.0.1:4"),
+            transport: text("HTTP+JSON"),
+            tenant: text("other"),
+            protocol_version: text("1.0"),
+        }],
     }
 }
 

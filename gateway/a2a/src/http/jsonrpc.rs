@@ -69,12 +69,10 @@ pub(super) async fn answer(gateway: &Gateway, asked: &Asked) -> Response {
         let answer = failed(&Value::Null, &fault);
         return reply::json(StatusCode::UNSUPPORTED_MEDIA_TYPE, reply::JSON, &answer);
     }
-    let (id, outcome) = match read(&asked.body) {
-        Ok((id, method, params)) => {
-            let outcome = call(gateway, asked, &method, params).await;
-            (id, outcome)
-        }
-        Err((id, fault)) => (id, Err(fault)),
+    let (id, request) = read(&asked.body);
+    let outcome = match request {
+        Ok((method, params)) => call(gateway, asked, &method, params).await,
+        Err(fault) => Err(fault),
     };
     match outcome {
         Ok(Outcome::Done(result)) => {
@@ -89,35 +87,35 @@ pub(super) async fn answer(gateway: &Gateway, asked: &Asked) -> Response {
     }
 }
 
-/// Id, method and parameters of a request; or what is wrong, with the id as far as there is one.
-fn read(body: &[u8]) -> Result<(Value, String, Value), (Value, Fault)> {
-    let mut request = parse(body).map_err(|malformed| {
-        let fault = Fault::Protocol(PARSE_ERROR, malformed.description);
-        (Value::Null, fault)
-    })?;
-    let invalid =
-        |id: Value, why: &str| Err((id, Fault::Protocol(INVALID_REQUEST, why.to_owned())));
+/// The id of a request, as far as there is one; its method and parameters, or what is wrong.
+fn read(body: &[u8]) -> (Value, Result<(String, Value), Fault>) {
+    let mut request = match parse(body) {
+        Ok(request) => request,
+        Err(malformed) => {
+            let fault = Fault::Protocol(PARSE_ERROR, malformed.description);
+            return (Value::Null, Err(fault));
+        }
+    };
+    let invalid = |why: &str| Err(Fault::Protocol(INVALID_REQUEST, why.to_owned()));
     if !request.is_object() {
-        return invalid(Value::Null, "a request is one object");
+        return (Value::Null, invalid("a request is one object"));
     }
     let id = request["id"].take();
     if !matches!(id, Value::Null | Value::String(_) | Value::Number(_)) {
-        return invalid(Value::Null, "id is a text or a number");
+        return (Value::Null, invalid("id is a text or a number"));
     }
     if request["jsonrpc"] != "2.0" {
-        return invalid(id, "jsonrpc is \"2.0\"");
+        return (id, invalid("jsonrpc is \"2.0\""));
     }
     let Value::String(method) = request["method"].take() else {
-        return invalid(id, "method is a text");
+        return (id, invalid("method is a text"));
     };
-    match request["params"].take() {
-        Value::Null => Ok((id, method, json!({}))),
-        params @ Value::Object(_) => Ok((id, method, params)),
-        _ => {
-            let fault = Error::field("params", "params is an object");
-            Err((id, fault.into()))
-        }
-    }
+    let read = match request["params"].take() {
+        Value::Null => Ok((method, json!({}))),
+        params @ Value::Object(_) => Ok((method, params)),
+        _ => Err(Error::field("params", "params is an object").into()),
+    };
+    (id, read)
 }
 
 async fn call(
@@ -235,13 +233,12 @@ mod tests {
     use super::*;
 
     fn fault(body: &str) -> Value {
-        match read(body.as_bytes()) {
-            Ok(_) => Value::Null,
-            Err((id, fault)) => {
-                let answer = failed(&id, &fault);
-                json!([answer["id"], answer["error"]["code"]])
-            }
-        }
+        let (id, request) = read(body.as_bytes());
+        let Err(fault) = request else {
+            return Value::Null;
+        };
+        let answer = failed(&id, &fault);
+        json!([answer["id"], answer["error"]["code"]])
     }
 
     /// spec: A2A 1.0.1 §9.3, §9.5
