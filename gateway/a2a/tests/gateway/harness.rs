@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agenthub_a2a::{Gateway, Settings};
-use agenthub_broker::{Others, Server, Settings as HubSettings};
+use agenthub_broker::{ExtraServices, Server, Settings as HubSettings};
 use agenthub_sdk::{
     Agent, Artifact, ArtifactUpdate, Card, Failure, Part, Reply, RunningAgent, Skill, TaskContext,
 };
@@ -53,7 +53,7 @@ impl Stage {
             cors: vec!["https://app.example".into()],
             local_only: true,
         });
-        let others = Others::from(Routes::new(gateway.service()));
+        let others = ExtraServices::from(Routes::new(gateway.service()));
         let address = ([127, 0, 0, 1], 0).into();
         let hub = Server::start(HubSettings::default(), address, others).await;
         let hub = hub.expect("the address is free");
