@@ -130,9 +130,12 @@ fn in_sentence(text: &str, (from, to): (usize, usize), names: &[Name]) -> Vec<Me
             .iter()
             .filter(is_here)
             .max_by_key(|name| name.words.len());
-        if let Some(name) = longest {
-            let last = &words[at + name.words.len() - 1];
-            let (start, end) = (words[at].start, last.end);
+        let name = longest.and_then(|name| {
+            let start = words[at].start;
+            let end = words[at + name.words.len() - 1].end;
+            Some((name, start, end_of(text, start, end)?))
+        });
+        if let Some((name, start, end)) = name {
             found.push(Mention {
                 tool: name.tool,
                 start,
@@ -149,6 +152,32 @@ fn in_sentence(text: &str, (from, to): (usize, usize), names: &[Name]) -> Vec<Me
         at += 1;
     }
     found
+}
+
+/// Where a name ends that stands here: behind the word "agent" or "tool" that goes with it. A part of a longer name is none.
+fn end_of(text: &str, start: usize, end: usize) -> Option<usize> {
+    const GOES_WITH: [&str; 6] = ["-agent", "_agent", " agent", "-tool", "_tool", " tool"];
+    let joins = |c: char| matches!(c, '-' | '_');
+    let before = text[..start].strip_suffix(joins);
+    if before.is_some_and(|before| before.ends_with(char::is_alphanumeric)) {
+        return None;
+    }
+    let rest = &text[end..];
+    let mark = usize::from(rest.starts_with('`'));
+    let behind = &rest[mark..];
+    let is_end = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || joins(c));
+    let with = GOES_WITH.iter().find(|with| {
+        let head = behind.get(..with.len());
+        head.is_some_and(|head| head.eq_ignore_ascii_case(with)) && is_end(&behind[with.len()..])
+    });
+    if let Some(with) = with {
+        return Some(end + mark + with.len());
+    }
+    let joined = behind.strip_prefix(joins);
+    match joined.is_some_and(|next| next.starts_with(char::is_alphanumeric)) {
+        true => None,
+        false => Some(end),
+    }
 }
 
 /// The words in lower case, without what joins them.
@@ -243,6 +272,8 @@ mod tests {
                 &[],
             ),
             ("The underwriter, and nobody else", &[]),
+            ("Ask the writer-agent for it", &[(0, "addressed")]),
+            ("Ask the ghost-writer, then the writer-in-chief", &[]),
             ("Find it with `search_pages`", &[(3, "addressed")]),
             ("Find it with `web.search_pages`", &[(3, "addressed")]),
             ("Find it with search_pages", &[]),

@@ -327,3 +327,20 @@ fn agents_that_take_words_alone_get_what_was_found_in_words() {
         json!({"request": "Ask maker.: a text about mail\n\nFound."})
     );
 }
+
+/// spec: SOP-10.1
+#[test]
+fn what_a_step_wants_begins_behind_the_whole_name() {
+    for step in [
+        "Ask the critic-agent to look for faults.",
+        "Ask the critic agent to look for faults.",
+        "Ask the `critic`-agent to look for faults.",
+        "Ask `critic` to look for faults.",
+    ] {
+        let instructions = format!("## Steps\n\n1. {step}\n2. Answer with what it said.");
+        let calls = calls(&asked(&instructions, "Bees"));
+        assert_eq!(calls.len(), 1, "{step}");
+        let task = calls[0].arguments["task"].as_str().unwrap_or_default();
+        assert!(task.starts_with("Look for faults"), "{step}: {task}");
+    }
+}
