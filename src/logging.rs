@@ -15,8 +15,8 @@ use tracing_subscriber::EnvFilter;
 /// A log file that is longer when a process begins is put aside, in place of the one before. In bytes.
 const MAX_FILE: u64 = 8 * 1024 * 1024;
 
-/// A library that logs what it sends and receives. It has to be named to be heard.
-const TALKATIVE: &str = "rmcp";
+/// Libraries that log what they send and receive, and each failure. They have to be named to be heard.
+const TALKATIVE: [&str; 2] = ["rmcp", "genai"];
 
 /// Where the log goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,19 +72,21 @@ fn filter(text: &str) -> anyhow::Result<EnvFilter> {
     if text.is_empty() || (is_word && text.parse::<LevelFilter>().is_err()) {
         bail!("`{text}` is no log level: there are error, warn, info, debug, trace and off");
     }
-    let filter = EnvFilter::builder()
+    let mut filter = EnvFilter::builder()
         .parse(text)
         .with_context(|| format!("`{text}` is no log filter"))?;
-    if text.contains(TALKATIVE) {
-        return Ok(filter);
-    }
-    // What it has to say of failures is said in words for people where they are handled.
+    // What they have to say of failures is said in words for people where these are handled.
     let is_plain = |level: LevelFilter| level < LevelFilter::DEBUG;
     let level = match text.parse().is_ok_and(is_plain) {
         true => LevelFilter::OFF,
         false => LevelFilter::WARN,
     };
-    Ok(filter.add_directive(format!("{TALKATIVE}={level}").parse()?))
+    for library in TALKATIVE {
+        if !text.contains(library) {
+            filter = filter.add_directive(format!("{library}={level}").parse()?);
+        }
+    }
+    Ok(filter)
 }
 
 fn open(path: &Path) -> io::Result<File> {
@@ -124,7 +126,10 @@ mod tests {
             assert!(of(text).contains("rmcp=warn"), "{text}: {}", of(text));
         }
         for text in ["off", "error", "warn", "info"] {
-            assert!(of(text).contains("rmcp=off"), "{text}: {}", of(text));
+            for library in TALKATIVE {
+                let off = format!("{library}=off");
+                assert!(of(text).contains(&off), "{text}: {}", of(text));
+            }
         }
         let asked_for = of("info,rmcp=debug");
         assert!(asked_for.contains("rmcp=debug"), "{asked_for}");

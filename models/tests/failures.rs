@@ -1,6 +1,10 @@
 //! What goes wrong at a provider, shown with OpenAI's wire format.
 
-use std::time::Duration;
+use std::{
+    io,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use agenthub_models::genai::{Genai, Settings};
 use agenthub_models::{Error, LanguageModel, deltas};
@@ -41,6 +45,48 @@ async fn transient_failures_are_asked_again() {
         .expect("the third attempt answers");
     assert_eq!(completion.text, "Hello");
     assert_eq!(provider.asked().len(), 3);
+}
+
+/// What was logged.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut lines = self.0.lock().expect("nobody panics");
+        lines.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// However often it is asked meanwhile.
+#[tokio::test]
+async fn an_outage_is_logged_once_and_the_next_one_again() {
+    let broken = || status(503, &[("retry-after", "0")], "upstream");
+    let replies = [broken(), broken(), answer(), broken(), answer()];
+    let provider = Provider::start(replies).await;
+    let lines = Lines::default();
+    let writer = lines.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::WARN)
+        .with_writer(move || writer.clone())
+        .finish();
+    let _default = tracing::subscriber::set_default(subscriber);
+    let model = Genai::new(settings(&provider)).expect("complete settings");
+    let logged = || {
+        let lines = lines.0.lock().expect("nobody panics");
+        let lines = String::from_utf8_lossy(&lines).into_owned();
+        lines.matches("asked again").count()
+    };
+    for outages in [1, 2] {
+        let completion = model.complete(question(), deltas().0).await;
+        assert_eq!(completion.expect("an answer").text, "Hello");
+        assert_eq!(logged(), outages);
+    }
 }
 
 #[tokio::test]

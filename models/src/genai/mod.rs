@@ -9,6 +9,7 @@ mod backoff;
 mod convert;
 mod credentials;
 mod failure;
+mod outage;
 mod settings;
 mod tools;
 mod turns;
@@ -27,6 +28,7 @@ pub use super::settings::{Secret, Settings};
 use super::{Completion, DeltaSink, Error, LanguageModel, Request};
 use answer::Answer;
 use credentials::Credentials;
+use outage::Outage;
 pub use settings::ConfigError;
 
 /// How long a connection may take to come about.
@@ -51,6 +53,7 @@ pub struct Genai {
     timeout: Duration,
     max_retries: u32,
     backoff: Duration,
+    outage: Outage,
 }
 
 impl fmt::Debug for Genai {
@@ -109,6 +112,7 @@ impl Genai {
             timeout: settings.timeout.min(LONGEST_TIMEOUT),
             max_retries: settings.max_retries,
             backoff: settings.backoff,
+            outage: Outage::default(),
         })
     }
 
@@ -195,7 +199,10 @@ impl Genai {
             let mut answer = Answer::new(request, deltas);
             let asked = timeout_at(deadline, self.ask(chat.clone(), &options, &mut answer)).await;
             let failure = match asked {
-                Ok(Ok(completion)) => return Ok(completion),
+                Ok(Ok(completion)) => {
+                    self.outage.ends();
+                    return Ok(completion);
+                }
                 Ok(Err(failure)) => failure,
                 Err(_) => return Err(Error::Timeout(self.timeout)),
             };
@@ -211,7 +218,13 @@ impl Genai {
                 return Err(failure.error);
             }
             attempt += 1;
-            tracing::warn!(model = self.name, attempt, error = %failure.error, "the model is asked again");
+            let (model, error) = (&self.name, &failure.error);
+            match self.outage.begins() {
+                true => {
+                    tracing::warn!(model, %error, "the model failed, and is asked again until it answers")
+                }
+                false => tracing::debug!(model, attempt, %error, "the model is asked again"),
+            }
             sleep(pause).await;
         }
     }
