@@ -83,7 +83,9 @@ fn a_run_in_a_process_of_its_own_is_finished_after_that_is_killed() {
     assert_eq!(sequences(&all), (1..=all.len() as u64).collect::<Vec<_>>());
     let made = all.last().expect("the end")["data"]["result"].to_string();
     assert!(made.contains("open day"), "{made}");
-    assert_eq!(second.wait().code, Some(0));
+    let ended = second.wait();
+    assert_eq!(ended.code, Some(0));
+    assert!(!ended.stderr.contains("WARN"), "{}", ended.stderr);
 }
 
 /// A watcher continues without any action when everything else is killed and restarted.

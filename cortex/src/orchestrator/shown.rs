@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use agenthub_proto::cortex::Frame;
 use agenthub_sdk::{TaskContext, TaskUpdate, runs::RunId};
 use tokio::{
     sync::watch,
@@ -109,7 +110,7 @@ impl Showing {
                         for entry in entries.iter().filter(|entry| entry.seq <= last) {
                             let frames = self.frames.of(entry);
                             if entry.seq >= first {
-                                self.publish(frames).await;
+                                self.publish(frames, entry.event.at_ms()).await;
                             }
                             done = entry.seq;
                             self.done.send_replace(done);
@@ -128,7 +129,8 @@ impl Showing {
         }
     }
 
-    async fn publish(&self, frames: Vec<agenthub_proto::cortex::Frame>) {
+    /// Publishes the frames of an event of this time: whoever takes the run up publishes the same, which the hub knows then.
+    async fn publish(&self, frames: Vec<Frame>, at_ms: u64) {
         for frame in frames {
             // Text is with the agent that makes it; the end is the task's own.
             if matches!(&*frame.r#type, "delta" | "metrics" | "complete" | "error") {
@@ -137,17 +139,10 @@ impl Showing {
             let key = format!("{}/frame/{}", self.subject.run, frame.sequence);
             let update = TaskUpdate::new(line(&frame))
                 .metadata("frame", frame::metadata(&frame))
-                .once(key, now_ms());
+                .once(key, at_ms);
             if let Err(error) = self.subject.task.publish_update(update).await {
                 tracing::debug!(%error, frame = frame.r#type, "a frame could not be shown");
             }
         }
     }
-}
-
-fn now_ms() -> u64 {
-    let since = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
