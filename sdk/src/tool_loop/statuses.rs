@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 
 use crate::redact;
 
+/// The failures that are shown of a partial answer.
+const MAX_FAILED: usize = 8;
+
 /// The calls that were shown as begun, by their step.
 pub(super) type Calls = HashMap<StepId, Called>;
 
@@ -76,6 +79,9 @@ pub(super) fn of(event: &RunEvent, calls: &mut Calls) -> Option<Line> {
             let text = match end(result) {
                 Ok(value) => {
                     tool["result"] = redact::value(&value);
+                    if let Some(failed) = failed_behind(result) {
+                        tool["partial"] = failed;
+                    }
                     format!("Tool {} completed successfully", called.name)
                 }
                 Err(error) => {
@@ -92,6 +98,23 @@ pub(super) fn of(event: &RunEvent, calls: &mut Calls) -> Option<Line> {
         }
         _ => None,
     }
+}
+
+/// The tools and agents that an agent's answer had to do without, where it says that it is partial.
+fn failed_behind(result: &StepResult) -> Option<Value> {
+    let StepResult::DelegationEnded(delegated) = result else {
+        return None;
+    };
+    let answer = delegated.data.iter().find(|data| data["partial"] == true)?;
+    let results = answer["results"].as_array().into_iter().flatten();
+    let failed = results.filter(|result| result["state"] != "completed");
+    let failed = failed.take(MAX_FAILED).map(|result| {
+        let named = |key: &str| result[key].as_str().filter(|text| !text.is_empty());
+        let error = named("error").or(named("state")).unwrap_or_default();
+        let name = named("agent").or(named("tool")).unwrap_or_default();
+        json!({ "name": name, "error": redact::error(error) })
+    });
+    Some(failed.collect())
 }
 
 /// The call that a step is, with its arguments.
@@ -281,6 +304,27 @@ mod tests {
             line.tool,
             json!({"name": "agent_echo", "agent": "Echo", "taskId": "t1", "arguments": arguments})
         );
+    }
+
+    #[test]
+    fn a_partial_answer_names_what_it_is_without() {
+        let answer = |data: Value| {
+            let result = DelegationResult {
+                state: "completed".into(),
+                text: "hi".into(),
+                data: vec![data],
+                ..DelegationResult::default()
+            };
+            after(echo(), StepResult::DelegationEnded(result)).tool
+        };
+        let partial = answer(json!({"partial": true, "results": [
+            {"tool": "table", "state": "failed", "error": "it is locked"},
+            {"agent": "critic", "state": "away"},
+            {"agent": "writer", "state": "completed", "text": "x"},
+        ]}));
+        let without = json!([{"name": "table", "error": "it is locked"}, {"name": "critic", "error": "away"}]);
+        assert_eq!(partial["partial"], without);
+        assert_eq!(answer(json!({"partial": false}))["partial"], Value::Null);
     }
 
     /// spec: AGT-3.5, AGT-4.4, AGT-4.5, AGT-7.2, AGT-7.3

@@ -33,6 +33,8 @@ struct Asked {
     since: Instant,
     seconds: Option<f64>,
     error: Option<String>,
+    /// What its answer is without, and why, where it is partial.
+    without: Vec<(String, String)>,
 }
 
 /// What has been seen of a request.
@@ -81,6 +83,7 @@ impl Progress {
             .map(|(task, asked)| {
                 let state = match (&asked.error, asked.seconds) {
                     (Some(_), _) => "failed",
+                    (None, Some(_)) if !asked.without.is_empty() => "partial",
                     (None, Some(_)) => "completed",
                     (None, None) => "unfinished",
                 };
@@ -100,6 +103,17 @@ impl Progress {
     pub(super) fn has_any_completed(&self) -> bool {
         let mut asked = self.asked.values();
         asked.any(|asked| asked.error.is_none() && asked.seconds.is_some())
+    }
+
+    /// What the answers of agents are without: tools and agents with whose they are, and why.
+    pub(super) fn partial(&self) -> impl Iterator<Item = (String, String)> {
+        let asked = self.order.iter().filter_map(|task| self.asked.get(task));
+        asked.flat_map(|asked| {
+            let of = |(name, why): &(String, String)| {
+                (format!("{name} of {}", asked.agent), why.clone())
+            };
+            asked.without.iter().map(of)
+        })
     }
 
     /// The agents that failed and why, in the order in which they did.
@@ -138,6 +152,7 @@ impl Progress {
                 since: Instant::now(),
                 seconds: None,
                 error: None,
+                without: Vec::new(),
             };
             self.asked.insert(task.to_owned(), asked);
             return Some(line);
@@ -157,7 +172,22 @@ impl Progress {
             false => agent.to_owned(),
         };
         Some(match ended {
-            Ok(()) => format!("✓ {which}, after {seconds:.1} s"),
+            Ok(()) => {
+                let without = without(&tool["partial"]);
+                let line = match without.is_empty() {
+                    true => format!("✓ {which}, after {seconds:.1} s"),
+                    false => {
+                        let each = without.iter().map(|(name, why)| format!("{name} ({why})"));
+                        let all = each.collect::<Vec<_>>().join(", ");
+                        let short = output::cut(&all, MAX_WORDS);
+                        format!("◐ {which}, after {seconds:.1} s, in part: without {short}")
+                    }
+                };
+                if let Some(asked) = self.asked.get_mut(task) {
+                    asked.without = without;
+                }
+                line
+            }
             Err(error) => {
                 let short = output::cut(&error, MAX_WORDS);
                 let line = format!("✗ {which}, after {seconds:.1} s: {short}");
@@ -186,6 +216,15 @@ impl Progress {
         }
         shows
     }
+}
+
+/// What a partial answer is without, and why.
+fn without(partial: &Value) -> Vec<(String, String)> {
+    let failed = partial.as_array().into_iter().flatten();
+    let text = |failed: &Value, key: &str| failed[key].as_str().unwrap_or_default().to_owned();
+    failed
+        .map(|failed| (text(failed, "name"), text(failed, "error")))
+        .collect()
 }
 
 /// A value on one line, cut.

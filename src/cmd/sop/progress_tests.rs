@@ -69,6 +69,31 @@ async fn each_agent_is_shown_when_it_is_asked_and_when_it_is_done() {
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_agent_whose_tools_failed_is_shown_as_partial() {
+    let mut progress = Progress::default();
+    let call = json!({"name": "agent_critic", "agent": "critic", "taskId": "t1"});
+    let with = |key: &str, value: Value| {
+        let mut call = call.clone();
+        call[key] = value;
+        call
+    };
+    progress.apply(&tool(with("arguments", json!({"request": "look"}))));
+    let mut done = with("result", json!({"text": "x"}));
+    done["partial"] = json!([{"name": "table", "error": "it is locked"}]);
+    assert_eq!(
+        lines(progress.apply(&tool(done))),
+        ["◐ critic, after 0.0 s, in part: without table (it is locked)"]
+    );
+    assert_eq!(progress.agents()[0]["state"], "partial");
+    let without: Vec<_> = progress.partial().collect();
+    assert_eq!(
+        without,
+        [("table of critic".to_owned(), "it is locked".to_owned())]
+    );
+    assert!(progress.has_any_completed(), "it said something");
+}
+
 #[tokio::test]
 async fn of_two_requests_to_one_agent_it_is_told_which_is_done() {
     let mut progress = Progress::default();

@@ -53,6 +53,9 @@ impl Question<'_> {
             let most = if self.is_fail_fast() { 1 } else { usize::MAX };
             failed = progress.failed().take(most).collect();
         }
+        if ok {
+            failed.extend(progress.partial());
+        }
         let is_partial = ok && !(failed.is_empty() && absent.agents.is_empty());
         let code = match (ok, *is_cancelled) {
             (true, _) if is_partial && !progress.has_any_completed() => ExitCode::FAILURE,
