@@ -4,8 +4,10 @@ mod a2a;
 mod ended_tasks;
 mod environment;
 mod fault;
+mod file;
 mod hub;
 mod keep_runs;
+mod layers;
 mod tools;
 
 use std::path::{Path, PathBuf};
@@ -15,15 +17,12 @@ use agenthub_terminal::{
     Listen,
     calls::{DEFAULT_DATA, DEFAULT_HUB},
 };
-use anyhow::bail;
-use figment::{
-    Figment,
-    providers::{Format, Serialized, Toml},
-};
+use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::a2a::A2a;
 pub(crate) use self::ended_tasks::EndedTasks;
+use self::file::File;
 pub(crate) use self::keep_runs::KeepRuns;
 pub(crate) use self::tools::{Named, Names, Server, Servers, Sop};
 use crate::cassette::{self, Cassette};
@@ -207,23 +206,23 @@ impl Settings {
             None => (PathBuf::from(FILE), false),
         };
         let file = match file.is_file() {
-            true => Figment::from(Toml::file_exact(file)),
+            true => File::read(&file)?,
             false if must_be => bail!("there is no settings file {}", file.display()),
-            false => Figment::new(),
+            false => File::default(),
         };
-        Self::of(flags, &env, file)
+        Self::of(flags, &env, &file)
     }
 
     /// What a file says, without flags and environment.
     #[cfg(test)]
-    pub(crate) fn of_file(file: impl figment::Provider) -> anyhow::Result<Self> {
-        Self::of(&Layer::default(), &|_| None, file)
+    pub(crate) fn of_text(file: &str) -> anyhow::Result<Self> {
+        Self::of(&Layer::default(), &|_| None, &File::of_text(file))
     }
 
     fn of(
         flags: &Layer,
         env: &dyn Fn(&str) -> Option<String>,
-        file: impl figment::Provider,
+        file: &File,
     ) -> anyhow::Result<Self> {
         let defaults = Layer {
             hub: Some(DEFAULT_HUB.to_owned()),
@@ -243,13 +242,17 @@ impl Settings {
                 ..ModelLayer::default()
             },
         };
-        let figment = Figment::from(Serialized::defaults(defaults))
-            .merge(file)
-            .merge(Serialized::defaults(environment::layer(env)?))
-            .merge(Serialized::defaults(flags));
-        let mut settings: Self = match figment.extract() {
+        let said = file.table().context("in the settings")?;
+        let merged = [
+            said,
+            layers::table(&environment::layer(env)?)?,
+            layers::table(flags)?,
+        ]
+        .into_iter()
+        .fold(layers::table(&defaults)?, layers::merged);
+        let mut settings: Self = match serde_path_to_error::deserialize(merged) {
             Ok(settings) => settings,
-            Err(error) => bail!("in the settings: {}", fault::told(&error)),
+            Err(error) => bail!("in the settings: {}", fault::told(&error, file)),
         };
         settings.model.cassette = Cassette::open(flags.model.cassette.as_ref())?;
         if let Some(replayer) = settings.model.cassette.replayer() {
@@ -272,7 +275,7 @@ mod tests {
             let found = env.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        Settings::of(&flags, &get, Toml::string(file))
+        Settings::of(&flags, &get, &File::of_text(file))
     }
 
     fn with_env(env: &[(&str, &str)]) -> Settings {

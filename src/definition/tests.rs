@@ -191,10 +191,9 @@ fn programs_that_are_not_here_are_named() {
 #[tokio::test]
 async fn names_of_the_settings_become_tools_and_agents_or_point_at_their_place() {
     use crate::settings::Settings;
-    use figment::providers::{Format, Toml};
     let file =
         "[mcp.gone]\ncommand = ['no-such-program']\n[tools.translate]\nagent = 'translator'\n";
-    let settings = Settings::of_file(Toml::string(file)).expect("right");
+    let settings = Settings::of_text(file).expect("right");
     let toolshed = Toolshed::new(&settings);
     let wrong = async |text: &str| {
         let mut agent = read(text).expect("it is right but for the names");

@@ -37,8 +37,6 @@ impl A2a {
 
 #[cfg(test)]
 mod tests {
-    use figment::providers::{Format, Toml};
-
     use agenthub_terminal::Listen;
 
     use crate::settings::Settings;
@@ -46,7 +44,7 @@ mod tests {
     #[test]
     fn a_hub_on_loopback_answers_to_this_machine_unless_it_has_a_public_name() {
         let of = |file: &str| {
-            let settings = Settings::of_file(Toml::string(file)).expect("right");
+            let settings = Settings::of_text(file).expect("right");
             settings.a2a.gateway(Listen::loopback(8080))
         };
         let default = of("");
@@ -54,6 +52,6 @@ mod tests {
         let public = of("[a2a]\npublic_url = 'https://hub.example'\ncors = ['*']\n");
         assert!(!public.local_only);
         assert_eq!(public.public_url.as_deref(), Some("https://hub.example"));
-        assert!(Settings::of_file(Toml::string("[a2a]\norigins = []\n")).is_err());
+        assert!(Settings::of_text("[a2a]\norigins = []\n").is_err());
     }
 }

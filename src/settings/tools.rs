@@ -229,13 +229,11 @@ fn keys<'a, T>(
 
 #[cfg(test)]
 mod tests {
-    use figment::providers::{Format, Toml};
-
     use super::*;
     use crate::settings::Settings;
 
     fn load(file: &str) -> anyhow::Result<Settings> {
-        Settings::of_file(Toml::string(file))
+        Settings::of_text(file)
     }
 
     /// spec: SOP-1.4

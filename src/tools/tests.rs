@@ -1,7 +1,5 @@
 use std::fs;
 
-use figment::providers::{Format, Toml};
-
 use super::*;
 
 /// An MCP server of a few lines. It lists its arguments as tools.
@@ -36,8 +34,8 @@ impl World {
             format!("[mcp.{name}]\ncommand = {line:?}\n")
         };
         let servers: String = servers.iter().map(table).collect();
-        let file = Toml::string(&format!("{servers}{more}"));
-        let settings = Settings::of_file(file).expect("these settings are right");
+        let file = format!("{servers}{more}");
+        let settings = Settings::of_text(&file).expect("these settings are right");
         Self {
             _folder: folder,
             settings,
