@@ -86,9 +86,9 @@ fn capability<'a>(reached: &'a Reached, step: &str) -> Option<&'a str> {
 }
 
 /// The latest review of what a step made.
-pub(super) fn latest<'a>(reached: &'a Reached, step: &String) -> Option<&'a Review> {
+pub(super) fn latest<'a>(reached: &'a Reached, step: &str) -> Option<&'a Review> {
     let mut reviews = reached.reviews.iter().rev();
-    reviews.find(|review| review.of.contains(step))
+    reviews.find(|review| review.of.iter().any(|of| of == step))
 }
 
 /// How good a review's verdict is.
