@@ -6,7 +6,7 @@ use agenthub_broker::{Server, Settings};
 use agenthub_sdk::{
     Client, Delegation, Error, Failure, Outcome, Tool, ToolContext, Update,
     internal::assemble,
-    model::{self, Completion, Message, Part, Request, Role, Scripted, ToolCall},
+    model::{self, Completion, Message, Part, Request, Role, Scripted},
     proto::{
         a2a::{Artifact, TaskState},
         agenthub::TaskStatusUpdateEvent,
@@ -16,6 +16,8 @@ use agenthub_sdk::{
 };
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
+
+pub(crate) use agenthub_sdk::testing::{calls, says};
 
 /// Nothing here takes that long unless it is broken.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -110,28 +112,6 @@ pub(crate) async fn delegate(client: &Client, delegation: Delegation) -> Result<
 pub(crate) async fn ask(client: &Client, agent: &str, text: &str) -> Watched {
     let asked = delegate(client, Delegation::to(agent).text(text)).await;
     asked.expect("there is an outcome")
-}
-
-pub(crate) fn says(text: &str) -> Result<Completion, model::Error> {
-    Ok(Completion {
-        text: text.to_owned(),
-        ..Completion::default()
-    })
-}
-
-/// Calls of these tools in one turn.
-pub(crate) fn calls<const N: usize>(calls: [(&str, Value); N]) -> Result<Completion, model::Error> {
-    let calls = calls.into_iter().zip(1..);
-    Ok(Completion {
-        tool_calls: calls
-            .map(|((name, arguments), n)| ToolCall {
-                id: format!("call_{n}"),
-                name: name.to_owned(),
-                arguments,
-            })
-            .collect(),
-        ..Completion::default()
-    })
 }
 
 /// A model that gives these answers, one for each turn.
