@@ -21,7 +21,6 @@ pub(super) fn is_question_mark(c: char) -> bool {
 /// `Really??` is one question with two marks, by some readings; `(?)` is perhaps none. A mark in a link or in code is no question, and one
 /// that opens a question (`¿`) or is drawn as a picture (`❓`) is a mark to some.
 pub(super) fn count(raw: &str, marks: &Marks, mark: char, each: bool) -> Count {
-    let links = marks::places(&marks.links);
     let is_it = |c: char| match mark {
         '?' => is_question_mark(c),
         _ => c == mark,
@@ -43,7 +42,7 @@ pub(super) fn count(raw: &str, marks: &Marks, mark: char, each: bool) -> Count {
             && before.is_some_and(|c| matches!(c, '\u{370}'..='\u{3ff}'));
         let is_mark = is_plain || is_drawn || is_opening || is_greek;
         if is_mark {
-            let is_elsewhere = marks::is_in(&links, at) || marks::is_in(&marks.code, at);
+            let is_elsewhere = marks::is_marked(&marks.links, at) || marks::is_in(&marks.code, at);
             let is_first = !is_run;
             let has_words = before.is_some_and(|c| !matches!(c, '(' | '[' | '（'));
             let is_sure = is_plain && !is_elsewhere && (each || (is_first && has_words));

@@ -48,8 +48,7 @@ pub(super) fn is_of_a_link(phrase: &str) -> bool {
 
 /// Whether a place is inside of a link.
 pub(super) fn is_in_a_link(text: &Text, place: &Range<usize>) -> bool {
-    let links = marks::places(&text.marks.links);
-    marks::is_in(&links, place.start)
+    marks::is_marked(&text.marks.links, place.start)
 }
 
 fn places(text: &Text, phrase: &str, folded: &Folded) -> Sightings {

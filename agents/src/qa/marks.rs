@@ -165,6 +165,13 @@ impl Marks {
     }
 }
 
+/// Whether a place is in one of these marks, which are in order.
+pub(super) fn is_marked(marks: &[Mark], at: usize) -> bool {
+    let after = marks.partition_point(|mark| mark.place.start <= at);
+    let before = marks[..after].last();
+    before.is_some_and(|mark| mark.place.contains(&at))
+}
+
 /// Where marks are.
 pub(super) fn places(marks: &[Mark]) -> Vec<Range<usize>> {
     marks.iter().map(|mark| mark.place.clone()).collect()

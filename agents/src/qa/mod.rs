@@ -24,6 +24,7 @@ mod language;
 mod literal;
 mod marks;
 mod measured;
+mod measures;
 mod measuring;
 mod must_include;
 mod objective;
@@ -48,8 +49,8 @@ use agenthub_sdk::{Agent, AgentBuilder, Card, Phase, Skill, model::LanguageModel
 
 pub use criteria::{Computed, computed};
 pub use fix::Fix;
-pub use knobs::MEASURES;
 pub use measured::Measured;
+pub use measures::MEASURES;
 pub(crate) use measuring::{Knobs, Measuring};
 
 use crate::offline;

@@ -1,13 +1,13 @@
 //! Where sentences end.
 
-use super::abbreviations::{Stop, stop_after};
+use super::{
+    abbreviations::{Stop, stop_after},
+    lines::{Break, Lines, is_break},
+};
 use crate::script::is_unspaced;
 
 /// Characters between two words that are looked at for something that parts them.
 const WIDEST_GAP: usize = 64;
-
-/// Characters of a word before a full stop that are looked at.
-const LONGEST_WORD: usize = 40;
 
 /// A place where a sentence ends, by one reading at least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) struct End {
 pub(crate) fn ends(text: &str) -> Vec<End> {
     let mut reader = Reader::new(text);
     let mut at = 0;
-    while at < reader.chars.len() {
+    while at < reader.lines.chars.len() {
         at = reader.step(at);
     }
     match (reader.has_word, reader.ends.last_mut()) {
@@ -35,23 +35,8 @@ pub(crate) fn ends(text: &str) -> Vec<End> {
     reader.ends
 }
 
-/// A line break, and what follows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Break {
-    None,
-    /// The next line may go on.
-    Line,
-    /// An empty line, a list item or a heading follows.
-    Paragraph,
-}
-
 struct Reader {
-    chars: Vec<(usize, char)>,
-    /// For each character, the next letter or digit from it on.
-    next_word: Vec<usize>,
-    /// For each character, how many line breaks and how many breaks of paragraphs are before it.
-    breaks: Vec<(usize, usize)>,
-    length: usize,
+    lines: Lines,
     is_quoted: bool,
     brackets: usize,
     is_code: bool,
@@ -62,47 +47,15 @@ struct Reader {
 
 impl Reader {
     fn new(text: &str) -> Self {
-        let chars: Vec<(usize, char)> = text.char_indices().collect();
-        let count = chars.len();
-        let mut next_word = vec![count; count + 1];
-        for at in (0..count).rev() {
-            next_word[at] = match chars[at].1.is_alphanumeric() {
-                true => at,
-                false => next_word[at + 1],
-            };
-        }
-        let mut reader = Self {
-            chars,
-            next_word,
-            breaks: Vec::with_capacity(count + 1),
-            length: text.len(),
+        Self {
+            lines: Lines::new(text),
             is_quoted: false,
             brackets: 0,
             is_code: false,
             is_line_start: true,
             has_word: false,
             ends: Vec::new(),
-        };
-        let (mut lines, mut paragraphs) = (0, 0);
-        for at in 0..count {
-            reader.breaks.push((lines, paragraphs));
-            if is_break(reader.chars[at].1) {
-                lines += 1;
-                paragraphs += usize::from(reader.opens_a_paragraph(at + 1));
-            }
         }
-        reader.breaks.push((lines, paragraphs));
-        reader
-    }
-
-    fn char(&self, at: usize) -> Option<char> {
-        self.chars.get(at).map(|(_, c)| *c)
-    }
-
-    fn offset(&self, at: usize) -> usize {
-        self.chars
-            .get(at)
-            .map_or(self.length, |(offset, _)| *offset)
     }
 
     fn push(&mut self, at: usize, is_sure: bool, is_marked: bool) {
@@ -114,91 +67,31 @@ impl Reader {
         });
     }
 
-    /// Whether the line that begins here is empty, an item of a list, a heading, a quotation or the edge of a block of code.
-    fn opens_a_paragraph(&self, start: usize) -> bool {
-        let mut at = start;
-        while self
-            .char(at)
-            .is_some_and(|c| c == ' ' || c == '\t' || c == '\r')
-        {
-            at += 1;
-        }
-        let is_spaced = |at| self.char(at).is_none_or(char::is_whitespace);
-        match self.char(at) {
-            None => true,
-            Some(c) if is_break(c) => true,
-            Some('-' | '*' | '•' | '–' | '+' | '>' | '·') => is_spaced(at + 1),
-            Some('#') => {
-                let mut after = at;
-                while self.char(after) == Some('#') {
-                    after += 1;
-                }
-                is_spaced(after)
-            }
-            Some('`' | '~') => self.is_fence(start),
-            Some(c) if c.is_ascii_digit() => self.after_number(at).is_some(),
-            Some(_) => false,
-        }
-    }
-
-    /// Behind the number of a list's item that begins here: `1. ` or `1) `, with something after it.
-    fn after_number(&self, start: usize) -> Option<usize> {
-        let mut at = start;
-        while self.char(at).is_some_and(|c| c.is_ascii_digit()) {
-            at += 1;
-        }
-        let is_short = (1..=3).contains(&(at - start));
-        let is_marker = matches!(self.char(at), Some('.' | ')'));
-        let is_spaced = matches!(self.char(at + 1), Some(' ' | '\t'));
-        let goes_on = self.chars.get(at + 1..).is_some_and(|rest| {
-            let rest = rest.iter().map(|(_, c)| *c).take_while(|c| !is_break(*c));
-            rest.take(WIDEST_GAP).any(char::is_alphanumeric)
-        });
-        (is_short && is_marker && is_spaced && goes_on).then_some(at + 1)
-    }
-
-    fn is_fence(&self, line: usize) -> bool {
-        let rest = self.chars.get(line..).unwrap_or_default();
-        let mut rest = rest.iter().map(|(_, c)| *c);
-        let first = rest.find(|c| *c != ' ' && *c != '\t');
-        matches!(first, Some('`' | '~')) && rest.next() == first && rest.next() == first
-    }
-
-    fn between(&self, at: usize, next: usize) -> Break {
-        let ((lines, paragraphs), (lines_next, paragraphs_next)) =
-            (self.breaks[at], self.breaks[next]);
-        match (lines_next > lines, paragraphs_next > paragraphs) {
-            (_, true) => Break::Paragraph,
-            (true, _) => Break::Line,
-            _ => Break::None,
-        }
-    }
-
     /// Reads one character, or a mark with all that belongs to it, and gives the place after it.
     fn step(&mut self, at: usize) -> usize {
-        let Some(c) = self.char(at) else {
+        let Some(c) = self.lines.char(at) else {
             return at + 1;
         };
         if self.is_line_start {
             self.is_line_start = false;
-            if self.is_fence(at) {
+            if self.lines.is_fence(at) {
                 return self.fence(at);
             }
             let mut start = at;
-            while matches!(self.char(start), Some(' ' | '\t')) {
+            while matches!(self.lines.char(start), Some(' ' | '\t')) {
                 start += 1;
             }
             if !self.is_code
-                && let Some(after) = self.after_number(start)
+                && let Some(after) = self.lines.after_number(start)
             {
                 return after;
             }
         }
         if is_break(c) {
             self.is_line_start = true;
-            let is_paragraph = self.opens_a_paragraph(at + 1);
+            let is_paragraph = self.lines.opens_a_paragraph(at + 1);
             if self.has_word {
-                self.push(self.offset(at + 1), is_paragraph, false);
+                self.push(self.lines.offset(at + 1), is_paragraph, false);
             }
             let is_code = self.is_code;
             if is_paragraph && let Some(last) = self.ends.last_mut().filter(|last| !last.is_marked)
@@ -213,6 +106,7 @@ impl Reader {
         let is_greek_question = c == ';'
             && at > 0
             && self
+                .lines
                 .char(at - 1)
                 .is_some_and(|c| matches!(c, '\u{370}'..='\u{3ff}'));
         if is_mark(c) || is_greek_question {
@@ -221,7 +115,10 @@ impl Reader {
         self.toggle(c);
         if c.is_alphanumeric() {
             self.has_word = true;
-        } else if self.has_word && at > 0 && self.char(at - 1).is_some_and(char::is_alphanumeric) {
+        } else if self.has_word
+            && at > 0
+            && self.lines.char(at - 1).is_some_and(char::is_alphanumeric)
+        {
             self.gap(at);
         }
         at + 1
@@ -230,7 +127,7 @@ impl Reader {
     /// Skips the line that opens or closes a block of code.
     fn fence(&mut self, at: usize) -> usize {
         let mut after = at;
-        while self.char(after).is_some_and(|c| !is_break(c)) {
+        while self.lines.char(after).is_some_and(|c| !is_break(c)) {
             after += 1;
         }
         self.is_code = !self.is_code;
@@ -252,13 +149,16 @@ impl Reader {
     /// The end that a mark makes, if it makes one.
     fn mark(&mut self, start: usize, is_greek_question: bool) -> usize {
         let mut at = start + 1;
-        while self.char(at).is_some_and(is_mark) {
+        while self.lines.char(at).is_some_and(is_mark) {
             at += 1;
         }
-        let run: Vec<char> = self.chars[start..at].iter().map(|(_, c)| *c).collect();
+        let run: Vec<char> = self.lines.chars[start..at]
+            .iter()
+            .map(|(_, c)| *c)
+            .collect();
         let is_inside = self.is_quoted || self.brackets > 0;
         let (mut is_closed, mut after) = (false, at);
-        while let Some(c) = self.char(after).filter(|c| is_closer(*c)) {
+        while let Some(c) = self.lines.char(after).filter(|c| is_closer(*c)) {
             is_closed |= !matches!(c, '*' | '_' | '~');
             self.toggle(c);
             after += 1;
@@ -266,25 +166,25 @@ impl Reader {
         if !self.has_word {
             return after;
         }
-        let next = self.next_word[after];
-        let Some(following) = self.char(next) else {
-            self.push(self.offset(after), true, true);
+        let next = self.lines.next_word[after];
+        let Some(following) = self.lines.char(next) else {
+            self.push(self.lines.offset(after), true, true);
             return after;
         };
         let dots = run.iter().filter(|c| **c == '.').count();
         let is_ellipsis = dots > 1 || run.iter().any(|c| matches!(c, '…' | '‥'));
-        let stands = self.between(after, next);
+        let stands = self.lines.between(after, next);
         let is_end = if stands == Break::Paragraph {
             Some(!is_ellipsis)
         } else if is_inside || is_closed || is_ellipsis || is_greek_question {
             Some(false)
         } else {
             let is_apart =
-                stands == Break::Line || self.char(after).is_some_and(char::is_whitespace);
+                stands == Break::Line || self.lines.char(after).is_some_and(char::is_whitespace);
             self.reading(start, &run, is_apart, following)
         };
         if let Some(is_sure) = is_end {
-            self.push(self.offset(after), is_sure, true);
+            self.push(self.lines.offset(after), is_sure, true);
         }
         after
     }
@@ -292,7 +192,7 @@ impl Reader {
     /// Whether a mark, outside of quotations and inside of a paragraph, ends a sentence for sure, perhaps, or not.
     fn reading(&self, start: usize, run: &[char], is_apart: bool, next: char) -> Option<bool> {
         let is_stop = run == ['.'];
-        let word = self.word_before(start);
+        let word = self.lines.word_before(start);
         if !is_apart {
             if run.iter().any(|c| needs_no_space(*c)) {
                 return Some(true);
@@ -317,22 +217,14 @@ impl Reader {
         }
     }
 
-    fn word_before(&self, at: usize) -> String {
-        let before = self.chars[..at].iter().rev().map(|(_, c)| *c);
-        let word = before.take_while(|c| !c.is_whitespace()).take(LONGEST_WORD);
-        let mut word: Vec<char> = word.collect();
-        word.reverse();
-        word.into_iter().collect()
-    }
-
     /// The end that something else than a mark may make, in the gap that begins here: an emoji, a bar, a bullet, a link, and a space in a
     /// script that has none between words.
     fn gap(&mut self, at: usize) {
-        let next = self.next_word[at];
-        let Some(following) = self.char(next).filter(|_| next - at <= WIDEST_GAP) else {
+        let next = self.lines.next_word[at];
+        let Some(following) = self.lines.char(next).filter(|_| next - at <= WIDEST_GAP) else {
             return;
         };
-        let gap: Vec<char> = self.chars[at..next].iter().map(|(_, c)| *c).collect();
+        let gap: Vec<char> = self.lines.chars[at..next].iter().map(|(_, c)| *c).collect();
         if gap.iter().any(|c| is_break(*c) || is_mark(*c)) || !gap.iter().any(|c| c.is_whitespace())
         {
             return;
@@ -343,15 +235,12 @@ impl Reader {
                 .iter()
                 .any(|c| matches!(c, '|' | '•' | '·' | '\u{3000}'))
             || gap.iter().any(|c| *c > '\u{2190}' && !c.is_whitespace());
-        let is_unspaced_pair = is_unspaced(following) && self.char(at - 1).is_some_and(is_unspaced);
+        let is_unspaced_pair =
+            is_unspaced(following) && self.lines.char(at - 1).is_some_and(is_unspaced);
         if (is_parted && !following.is_lowercase()) || is_unspaced_pair {
-            self.push(self.offset(next), false, false);
+            self.push(self.lines.offset(next), false, false);
         }
     }
-}
-
-fn is_break(c: char) -> bool {
-    matches!(c, '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 fn is_mark(c: char) -> bool {

@@ -5,6 +5,7 @@
 
 mod abbreviations;
 mod ends;
+mod lines;
 
 pub(crate) use ends::{End, ends};
 

@@ -125,8 +125,13 @@ fn exclude(layout: &mut Layout, wishes: &Wishes, notes: &mut Vec<String>) {
     layout.hashtags = layout.hashtags.min(layout.all_hashtags.len());
     let left_out = before - layout.units.len();
     if left_out > 0 {
+        let sentences = if left_out == 1 {
+            "sentence"
+        } else {
+            "sentences"
+        };
         notes.push(format!(
-            "{left_out} sentences left out: they say what may not be said"
+            "{left_out} {sentences} left out: something is said there that may not be said"
         ));
     }
 }

@@ -105,6 +105,25 @@ fn each_note_of_a_review_changes_the_draft() {
     assert!(Measuring::new(&after).longest_sentence() <= 14, "{after}");
 }
 
+/// A longer word that begins with a forbidden one may be another word.
+#[test]
+fn a_sentence_is_not_thrown_away_for_a_mere_beginning() {
+    let payload = |language: &str| {
+        json!({
+            "writerBrief": {"keyMessages": ["Your cargo is safe with us.", "We care for it.", "No cars are needed."]},
+            "brandRules": {"forbidden": ["car"]},
+            "language": language,
+        })
+    };
+    let (text, metadata) = write(payload("en"));
+    assert!(text.contains("cargo") && text.contains("care"), "{text}");
+    assert!(!text.contains("cars"), "{text}");
+    let notes = metadata["notes"].to_string();
+    assert!(notes.contains("1 sentence left out"), "{notes}");
+    let (text, _) = write(payload(""));
+    assert!(text.contains("cargo") && text.contains("care"), "{text}");
+}
+
 #[test]
 fn notes_that_nothing_can_be_computed_from_are_told() {
     let (_, metadata) = write(json!({"revisionNotes": ["make it warmer"]}));
