@@ -89,7 +89,7 @@ impl Serving {
         }
     }
 
-    /// Drains the hub and ends, within 4 s.
+    /// Ends A2A streams, drains the hub and ends, within 7 s.
     pub(crate) async fn shutdown(self) {
         self.a2a.close().await;
         self.server.shutdown().await;
