@@ -4,7 +4,7 @@
 //! use agenthub_sdk::{prelude::*, testing::{FakeTask, Scripted, TestHub}};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # async fn main() -> Result<(), Failure> {
 //! // A handler, without a hub.
 //! let shouter = Agent::worker(Card::new("shouter", "Shouts")).on_any(async |task: TaskContext| {
 //!     task.publish_update("taking a breath").await?;
