@@ -8,10 +8,11 @@ mod mailboxes;
 mod mcp;
 mod query;
 mod runs;
-pub(crate) mod sop;
+mod sop;
 
 use std::path::PathBuf;
 
+use agenthub_sop::cli::Sop;
 use agenthub_terminal::flags::{Folder, Hub, Json, Keep, Model, Serve};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
@@ -23,7 +24,6 @@ pub(crate) use mailboxes::{LetterAction, Mailboxes};
 pub(crate) use mcp::Mcp;
 pub(crate) use query::{AgentFilter, Agents, Publish, Tasks};
 pub(crate) use runs::{Answer, CortexAt, Form, Limits, Run, Runs};
-pub(crate) use sop::Sop;
 
 use self::layers::Layers;
 use crate::settings::Layer;

@@ -43,7 +43,7 @@ pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<
         Command::Chat(args) => return chat::run(args, &settings).await,
         Command::Run(args) => return run::run(*args, &settings).await,
         Command::Runs(args) => return runs::run(args, &settings).await,
-        Command::Sop(args) => return sop::run(args, &settings).await,
+        Command::Sop(args) => return sop::run(args, settings).await,
         Command::Broker(args) => {
             log(SERVER_LEVEL)?;
             broker::run(&args, &settings).await?;

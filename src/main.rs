@@ -23,7 +23,6 @@ mod serve;
 mod settings;
 mod team;
 mod telemetry;
-mod tools;
 mod usage;
 
 use std::{io, process::ExitCode, time::Duration};

@@ -12,6 +12,7 @@ mod tools;
 
 use std::path::{Path, PathBuf};
 
+use agenthub_mcp::toolshed::{Names, Servers};
 use agenthub_sdk::model::LanguageModel;
 use agenthub_terminal::{
     Listen,
@@ -24,7 +25,7 @@ pub(crate) use self::a2a::A2a;
 pub(crate) use self::ended_tasks::EndedTasks;
 use self::file::File;
 pub(crate) use self::keep_runs::KeepRuns;
-pub(crate) use self::tools::{Named, Names, Server, Servers, Sop};
+pub(crate) use self::tools::Sop;
 use crate::cassette::{self, Cassette};
 
 /// The settings file that is read if there is one.
@@ -259,7 +260,7 @@ impl Settings {
             replayer.name().clone_into(&mut settings.model.name);
         }
         environment::place(env, &mut settings.model);
-        if let Err(error) = tools::check(&settings.servers, &settings.names) {
+        if let Err(error) = agenthub_mcp::toolshed::check(&settings.servers, &settings.names) {
             bail!("in the settings: {error}");
         }
         Ok(settings)

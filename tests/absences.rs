@@ -154,7 +154,7 @@ fn rooms_know_only_those_below_them() {
     assert_eq!(depends_on("gateway/a2a"), ["sdk"]);
     assert_eq!(depends_on("gateway/mcp"), ["sdk"]);
     assert_eq!(depends_on("terminal"), ["proto", "sdk"]);
-    assert_eq!(depends_on("sop"), ["agents", "sdk"]);
+    assert_eq!(depends_on("sop"), ["agents", "mcp", "sdk", "terminal"]);
     for (file, code) in sources() {
         let is_choice = file.starts_with("src/") || file.starts_with("models/src");
         assert!(

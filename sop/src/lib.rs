@@ -2,8 +2,10 @@
 //!
 //! A standard operating procedure (SOP) is a Markdown file. Its front matter says who the agent is and what it takes, its body how it
 //! works. [`load`] reads one, [`discover`] a folder of them; what is wrong is a [`Fault`] with its place.
+//! [`Team`] runs the agents of a folder while its files change, [`compliance`] reports on their runs, and [`cli`] is `agenthub sop`.
 
 mod agent;
+pub mod cli;
 pub mod compliance;
 mod definition;
 mod discover;

@@ -3,6 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use agenthub_agents::echo;
+use agenthub_mcp::toolshed::Toolshed;
 use agenthub_sdk::{AgentBuilder, AgentType, RunningAgent};
 use agenthub_terminal::{connect::until_there, output, stop::Signals};
 use anyhow::{Context, anyhow, bail};
@@ -15,7 +16,6 @@ use crate::{
     settings::Settings,
     team::Specialist,
     telemetry::Telemetry,
-    tools::Toolshed,
 };
 
 /// How long what is at work may go on at the end: the rest of the time that a process has is for its tools and the goodbye.
@@ -38,7 +38,7 @@ pub(super) async fn run(args: Agent, settings: &Settings) -> anyhow::Result<()> 
         Agent::Run { file, .. } => Definition::of_file(&file)?,
     };
     definition.check_name()?;
-    let toolshed = Toolshed::new(settings);
+    let toolshed = Toolshed::new(&settings.servers, &settings.names);
     let ended = think(definition, flag.as_deref(), settings, &toolshed).await;
     // Where the agent could not start, its servers may have.
     toolshed.close().await;
@@ -135,7 +135,7 @@ async fn check(file: &Path, flag: Option<&str>, settings: &Settings) -> anyhow::
     definition
         .check_name()
         .with_context(|| file.display().to_string())?;
-    let unknown = definition.unknown_names(&Toolshed::new(settings));
+    let unknown = definition.unknown_names(&Toolshed::new(&settings.servers, &settings.names));
     if !unknown.is_empty() {
         return Err(several(unknown));
     }

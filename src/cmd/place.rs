@@ -7,24 +7,19 @@ use std::{
 };
 
 use agenthub_terminal::{
-    Listen,
-    calls::{self, DEFAULT_HUB},
-    flags::Hub,
+    Listen, calls,
+    connect::listens,
     output,
     run::Line,
     stop::{Late, Signals},
 };
 use anyhow::bail;
-use tokio::{net::TcpStream, time::timeout};
 
 use super::{
     CLIENT_LEVEL,
     up::{Crew, Everything},
 };
 use crate::{cli::CortexAt, logging, settings::Settings};
-
-/// How long it may take to see that nobody listens.
-const LOOK: Duration = Duration::from_secs(1);
 
 /// How long a run in this process waits for agents that are away.
 const RETURNING: Duration = Duration::from_secs(2);
@@ -87,8 +82,8 @@ impl Place {
         settings: &Settings,
         signals: &mut Signals,
     ) -> anyhow::Result<Option<Self>> {
-        let is_named = at.cortex.is_some() || is_named(&at.hub, settings);
-        let is_missing = here != Here::Always && !is_named && !listens(settings).await;
+        let is_named = at.cortex.is_some() || at.hub.is_named(&settings.hub);
+        let is_missing = here != Here::Always && !is_named && !listens(&settings.hub).await;
         if is_missing && here == Here::Never {
             bail!(
                 "no hub listens at {}, and with this process the run would stop: start `agenthub up` first",
@@ -224,17 +219,6 @@ impl Farewell {
     }
 }
 
-/// Whether a flag or the settings name a hub, so that it is to be that one.
-pub(super) fn is_named(hub: &Hub, settings: &Settings) -> bool {
-    hub.hub.is_some() || settings.hub != DEFAULT_HUB
-}
-
-/// Whether anybody listens where the hub is expected.
-pub(super) async fn listens(settings: &Settings) -> bool {
-    let address = settings.hub.trim_start_matches("http://");
-    matches!(timeout(LOOK, TcpStream::connect(address)).await, Ok(Ok(_)))
-}
-
 /// The address if nobody has it, else any that is free.
 pub(super) fn free(address: Listen) -> Listen {
     match TcpListener::bind(address.0) {
@@ -246,7 +230,7 @@ pub(super) fn free(address: Listen) -> Listen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agenthub_terminal::calls::DEFAULT_DATA;
+    use agenthub_terminal::calls::{DEFAULT_DATA, DEFAULT_HUB};
 
     #[test]
     fn who_leaves_is_told_how_to_come_back() {

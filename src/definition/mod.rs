@@ -8,6 +8,7 @@ mod text;
 use std::{collections::BTreeSet, fs, path::Path, sync::Arc, time::Duration};
 
 use agenthub_cortex::CORTEX;
+use agenthub_mcp::toolshed::Toolshed;
 use agenthub_proto::slug::slug;
 use agenthub_sdk::{
     Agent, AgentBuilder, AgentType, Card, Skill, Tool,
@@ -24,7 +25,7 @@ use self::{
     named::Named,
     text::Instructions,
 };
-use crate::{cli::Thinking, tools::Toolshed};
+use crate::cli::Thinking;
 
 /// How much longer than its program a call of a tool may take.
 const STOPPING: Duration = Duration::from_secs(5);

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use agenthub_mcp::toolshed::{Resolved, Toolshed, Unknown};
 use agenthub_sdk::{AgentBuilder, AgentType, Peers};
 use toml::Spanned;
 
 use super::file::Source;
-use crate::tools::{Resolved, Toolshed, Unknown};
 
 /// What a file names, and what that stands for once it is [resolved](Self::resolve).
 #[derive(Clone, Debug, Default)]

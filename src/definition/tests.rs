@@ -194,7 +194,7 @@ async fn names_of_the_settings_become_tools_and_agents_or_point_at_their_place()
     let file =
         "[mcp.gone]\ncommand = ['no-such-program']\n[tools.translate]\nagent = 'translator'\n";
     let settings = Settings::of_text(file).expect("right");
-    let toolshed = Toolshed::new(&settings);
+    let toolshed = Toolshed::new(&settings.servers, &settings.names);
     let wrong = async |text: &str| {
         let mut agent = read(text).expect("it is right but for the names");
         let known = agent.unknown_names(&toolshed);

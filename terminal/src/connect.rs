@@ -3,11 +3,17 @@
 use std::time::Duration;
 
 use agenthub_sdk::{Client, Error};
-use tokio::time::{Instant, sleep};
+use tokio::{
+    net::TcpStream,
+    time::{Instant, sleep, timeout},
+};
 use uuid::Uuid;
 
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(500);
+
+/// How long it may take to see that nobody listens.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// It is said this often that there is still no hub.
 const REMINDER: Duration = Duration::from_secs(30);
@@ -46,6 +52,12 @@ where
             other => return other,
         }
     }
+}
+
+/// Whether anybody listens where the hub is expected.
+pub async fn listens(hub: &str) -> bool {
+    let address = hub.trim_start_matches("http://");
+    matches!(timeout(LOOK, TcpStream::connect(address)).await, Ok(Ok(_)))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::{path::PathBuf, str::FromStr};
 use anyhow::anyhow;
 use clap::Args;
 
-use crate::Listen;
+use crate::{Listen, calls::DEFAULT_HUB};
 
 /// Prints JSON.
 #[derive(Clone, Copy, Debug, Args)]
@@ -21,6 +21,13 @@ pub struct Hub {
     /// The hub's address [default: http://127.0.0.1:50051]
     #[arg(long, value_name = "URL")]
     pub hub: Option<String>,
+}
+
+impl Hub {
+    /// Whether the flag, or the address of the settings, names a hub, so that it is to be that one.
+    pub fn is_named(&self, settings: &str) -> bool {
+        self.hub.is_some() || settings != DEFAULT_HUB
+    }
 }
 
 /// Where files go.

@@ -1,13 +1,10 @@
 //! On which hub: one that is there, or one of this process.
 
 use agenthub_sdk::Error;
-use agenthub_terminal::flags::Hub;
+use agenthub_terminal::{connect::listens, flags::Hub};
 use anyhow::bail;
 
-use crate::{
-    cmd::place::{is_named, listens},
-    settings::Settings,
-};
+use super::program::Settings;
 
 /// On which hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +22,7 @@ impl Place {
     pub(super) async fn find(hub: &Hub, here: bool, settings: &Settings) -> Self {
         match here {
             true => Self::Here,
-            false if is_named(hub, settings) || listens(settings).await => Self::There,
+            false if hub.is_named(&settings.hub) || listens(&settings.hub).await => Self::There,
             false => Self::Own,
         }
     }

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use agenthub_mcp::toolshed::closest;
 use serde_json::{Map, Value, json};
-
-use crate::tools::closest;
 
 /// The inputs as data that the schema takes; nothing without inputs. A name may come several times where it takes a list.
 ///

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use agenthub_mcp::client::{Offer, Offered};
-
 use super::{Resolved, Unknown, Wanted, closest, shown};
+use crate::client::{Offer, Offered};
 
 /// The most tools that a model is offered.
 const MAX_TOOLS: usize = 64;

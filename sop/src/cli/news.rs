@@ -6,8 +6,9 @@ use std::{
     sync::Arc,
 };
 
-use agenthub_sop::{Fault, Kind, Member, News};
 use agenthub_terminal::output;
+
+use crate::{Fault, Kind, Member, News};
 
 /// Tells what happens in a team, on stderr. What happens while it starts is told in one go by whoever starts it.
 pub(super) fn tell() -> Arc<dyn Fn(&News) + Send + Sync> {

@@ -1,38 +1,24 @@
-//! Makes agents of definitions: with a model, tools, a journal and telemetry.
+//! Makes agents of definitions: with a model, tools, and a place where their runs are kept.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
+use agenthub_mcp::toolshed::Toolshed;
 use agenthub_sdk::{AgentBuilder, Tool};
-use agenthub_sop::{self as sop, Definition, Fault, Fit, Kind, Named, Roster};
-use tokio::sync::OnceCell;
 
-use super::names::unknown;
-use crate::{
-    journal::Kept,
-    model,
-    settings::{KeepRuns, Model, Settings},
-    telemetry::Telemetry,
-    tools::Toolshed,
+use super::{
+    names::unknown,
+    program::{Program, Workplace},
 };
+use crate::{self as sop, Definition, Fault, Fit, Kind, Named, Roster};
 
 /// Makes agents of definitions. Cheap to clone. [`close`](Self::close) it.
 #[derive(Clone)]
 pub(super) struct Workshop(Arc<Inner>);
 
 struct Inner {
-    model: Model,
-    /// The model that the command line names goes before that of a file.
-    flag: Option<String>,
-    data: Option<PathBuf>,
-    keep_runs: KeepRuns,
+    program: Arc<dyn Program>,
+    workplace: Box<dyn Workplace>,
     tools: Toolshed,
-    telemetry: Telemetry,
-    /// The files of the agents' runs, this process's until the end.
-    kept: Mutex<BTreeMap<String, Arc<OnceCell<Arc<Kept>>>>>,
 }
 
 /// What an agent may use and whom it may ask, by the names in its file.
@@ -43,16 +29,16 @@ pub(super) struct Uses {
 }
 
 impl Workshop {
-    /// Agents that are made with these settings. `flag` is the model that the command line names.
-    pub(super) fn new(settings: &Settings, flag: Option<&str>) -> anyhow::Result<Self> {
+    /// Agents that are made by this program with these tools, and keep files in the folder `data`.
+    pub(super) fn new(
+        program: &Arc<dyn Program>,
+        tools: &Toolshed,
+        data: Option<&Path>,
+    ) -> anyhow::Result<Self> {
         Ok(Self(Arc::new(Inner {
-            model: settings.model.clone(),
-            flag: flag.map(str::to_owned),
-            data: settings.data().map(Into::into),
-            keep_runs: settings.keep_runs.clone(),
-            tools: Toolshed::new(settings),
-            telemetry: Telemetry::start()?,
-            kept: Mutex::default(),
+            program: Arc::clone(program),
+            workplace: program.workplace(data)?,
+            tools: tools.clone(),
         })))
     }
 
@@ -67,7 +53,7 @@ impl Workshop {
 
     /// Ends the connections to MCP servers, and sends the spans that wait.
     pub(super) async fn close(&self) {
-        tokio::join!(self.0.tools.clone().close(), self.0.telemetry.stop());
+        tokio::join!(self.0.tools.clone().close(), self.0.workplace.close());
     }
 
     async fn fitted(
@@ -81,11 +67,8 @@ impl Workshop {
             vec![Fault::error(&definition.path, message)]
         };
         let uses = uses(definition, &roster.written(), &inner.tools, true).await?;
-        let model = inner
-            .model
-            .unless(inner.flag.as_deref(), definition.model.as_deref());
-        let model = model::model(&model).await.map_err(wrong)?;
-        let kept = self.kept(&definition.name).await.map_err(wrong)?;
+        let model = inner.program.model(definition.model.as_deref());
+        let model = model.await.map_err(wrong)?;
         let named = named(definition, roster, &uses, &inner.tools);
         let peers = sop::peers(definition, roster, uses.agents);
         let mut limits = sop::limits(definition);
@@ -94,20 +77,8 @@ impl Workshop {
             limits.tool_timeout_ms = limits.tool_timeout_ms.max(longest);
         }
         let agent = sop::agent(definition, model, uses.tools, peers, &named).limits(limits);
-        Ok(inner.telemetry.of(kept.lasting(agent)))
-    }
-
-    /// The files of an agent's runs: the same however often its SOP changes.
-    async fn kept(&self, name: &str) -> anyhow::Result<Arc<Kept>> {
-        let cell = {
-            let mut kept = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(kept.entry(name.to_owned()).or_default())
-        };
-        let open = async || {
-            let kept = Kept::open(self.0.data.as_deref(), &self.0.keep_runs, name).await?;
-            anyhow::Ok(Arc::new(kept))
-        };
-        cell.get_or_try_init(open).await.cloned()
+        let lasting = inner.workplace.lasting(&definition.name, agent);
+        lasting.await.map_err(wrong)
     }
 }
 

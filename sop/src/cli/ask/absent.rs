@@ -2,9 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agenthub_sop::{Discovered, Fault, Member, News};
-
-use crate::cmd::sop::news;
+use super::super::news;
+use crate::{Discovered, Fault, Member, News};
 
 /// What was shown to be wrong. Clones share it.
 #[derive(Clone, Default)]
@@ -103,7 +102,7 @@ impl Absent {
 mod tests {
     use std::fs;
 
-    use agenthub_sop::{Kind, discover};
+    use crate::{Kind, discover};
 
     use super::*;
 

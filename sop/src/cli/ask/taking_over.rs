@@ -3,8 +3,11 @@
 use agenthub_sdk::Client;
 use agenthub_terminal::output;
 
-use super::{Question, start::Here};
-use crate::{cmd::sop::found::Found, settings::Settings};
+use super::{
+    super::{found::Found, program::Settings},
+    Question,
+    start::Here,
+};
 
 impl Question<'_> {
     /// Waits until the one who leads has been away for longer than agents may be, and starts the team here. Where that cannot be, it was shown why,

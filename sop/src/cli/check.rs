@@ -7,18 +7,20 @@ use std::{
     sync::Arc,
 };
 
-use agenthub_sop::{Definition, Discovered, Fault, Kind, discover, load, tools};
+use agenthub_mcp::toolshed::Toolshed;
 use agenthub_terminal::output;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::{
+    args::Check,
     found::advised,
     names::{folder_of, misspelt, unknown},
     news::{count, show},
+    program::{Program, Settings},
     workshop::uses,
 };
-use crate::{cli::sop::Check, model, settings::Settings, tools::Toolshed};
+use crate::{Definition, Discovered, Fault, Kind, discover, load, tools};
 
 /// What the files say, with all that is wrong.
 struct Checked {
@@ -28,10 +30,13 @@ struct Checked {
 }
 
 /// Says what is wrong with the files, all at once.
-pub(super) async fn run(args: &Check, settings: &Settings) -> anyhow::Result<ExitCode> {
-    let shed = Toolshed::new(settings);
-    let checked = check(args, &shed, settings).await;
-    shed.close().await;
+pub(super) async fn run(
+    args: &Check,
+    settings: &Settings,
+    program: &dyn Program,
+) -> anyhow::Result<ExitCode> {
+    let checked = check(args, settings, program).await;
+    settings.tools.clone().close().await;
     let errors = checked
         .faults
         .iter()
@@ -54,7 +59,8 @@ pub(super) async fn run(args: &Check, settings: &Settings) -> anyhow::Result<Exi
     })
 }
 
-async fn check(args: &Check, shed: &Toolshed, settings: &Settings) -> Checked {
+async fn check(args: &Check, settings: &Settings, program: &dyn Program) -> Checked {
+    let shed = &settings.tools;
     let path = args.path.as_path();
     let is_missing_file = !path.exists() && !path.is_symlink() && path.extension().is_some();
     let is_file = path.is_file() || path.is_symlink() && !path.is_dir();
@@ -68,7 +74,7 @@ async fn check(args: &Check, shed: &Toolshed, settings: &Settings) -> Checked {
                     .helped("look at the spelling, and at the folder that you are in"),
             ],
         },
-        false => folder(path, settings.sop.default_orchestrator),
+        false => folder(path, settings.default_orchestrator),
     };
     let mut written = match is_file {
         true => beside(path),
@@ -96,17 +102,17 @@ async fn check(args: &Check, shed: &Toolshed, settings: &Settings) -> Checked {
         .flat_map(|definition| misspelt(definition, &all, &written, shed))
         .collect();
     let unset = match all.iter().any(|definition| definition.model.is_none()) {
-        true => model::model(&settings.model).await.err(),
+        true => program.model(None).await.err(),
         false => None,
     };
     let unset = unset.map(|error| {
-        let name = &settings.model.name;
+        let name = program.model_name(None);
         let message = format!("the model {name} of the settings cannot be used here: {error:#}");
         Fault::error(path, message)
     });
     let more = all
         .iter()
-        .map(|definition| further(definition, &written, shed, settings, !args.no_connect));
+        .map(|definition| further(definition, &written, shed, program, !args.no_connect));
     let more: Vec<Vec<Fault>> = join_all(more).await;
     checked.faults.extend(more.into_iter().flatten());
     checked.faults.extend(misspelt);
@@ -173,17 +179,18 @@ async fn further(
     definition: &Definition,
     agents: &BTreeSet<String>,
     shed: &Toolshed,
-    settings: &Settings,
+    program: &dyn Program,
     connect: bool,
 ) -> Vec<Fault> {
     let mut faults = match uses(definition, agents, shed, connect).await {
         Ok(_) => Vec::new(),
         Err(faults) => faults,
     };
-    if definition.model.is_some() {
-        let model = settings.model.unless(None, definition.model.as_deref());
-        if let Err(error) = model::model(&model).await {
-            let message = format!("its model {} cannot be used here: {error:#}", model.name);
+    let own = definition.model.as_deref();
+    if own.is_some() {
+        if let Err(error) = program.model(own).await {
+            let name = program.model_name(own);
+            let message = format!("its model {name} cannot be used here: {error:#}");
             faults.push(Fault::error(&definition.path, message));
         }
     }

@@ -1,4 +1,4 @@
-use agenthub_proto::{
+use agenthub_sdk::proto::{
     a2a::{Artifact, Part},
     json::to_struct,
 };

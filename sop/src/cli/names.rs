@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
-use agenthub_sop::{Definition, Fault, ToolName, discover, quoted};
+use agenthub_mcp::toolshed::{Toolshed, closest};
 
-use crate::tools::{Toolshed, closest};
+use crate::{Definition, Fault, ToolName, discover, quoted};
 
 /// The names that are listed in a help text.
 const MAX_SHOWN: usize = 12;

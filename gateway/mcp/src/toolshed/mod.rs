@@ -1,6 +1,10 @@
 //! The toolshed: what names of the settings stand for.
+//!
+//! Settings define MCP servers and further names for their tools and for agents ([`Servers`], [`Names`]). Files of agents name them; the
+//! [`Toolshed`] says what a name stands for, and connects to a server at the first need.
 
 mod chosen;
+mod tables;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,12 +12,12 @@ use std::{
     time::Duration,
 };
 
-use agenthub_mcp::client::{Connection, Offer, ServerSettings};
 use agenthub_sdk::Tool;
 use futures_util::future::join_all;
 
 use self::chosen::Chosen;
-use crate::settings::{Named, Names, Server, Settings};
+pub use self::tables::{Named, Names, Server, Servers, check};
+use crate::client::{Connection, Offer, ServerSettings};
 
 /// How long a call that has had its time may take to end.
 const CALLING_OFF: Duration = Duration::from_secs(5);
@@ -24,7 +28,7 @@ const MAX_SHOWN: usize = 12;
 /// The tools that the settings define. Cheap to clone; connections to MCP servers are opened at the first need, shared, and come back by
 /// themselves. [`close`](Self::close) ends them, also the programs that were started.
 #[derive(Clone, Debug)]
-pub(crate) struct Toolshed(Arc<Shed>);
+pub struct Toolshed(Arc<Shed>);
 
 #[derive(Debug)]
 struct Shed {
@@ -34,22 +38,22 @@ struct Shed {
 
 /// What names stand for.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Resolved {
+pub struct Resolved {
     /// The tools of MCP servers, each with a name of its own.
-    pub(crate) tools: Vec<Tool>,
+    pub tools: Vec<Tool>,
     /// The ids of agents.
-    pub(crate) agents: Vec<String>,
+    pub agents: Vec<String>,
 }
 
 /// A name that stands for nothing that can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unknown {
+pub struct Unknown {
     /// The name.
-    pub(crate) name: String,
+    pub name: String,
     /// What is wrong.
-    pub(crate) why: String,
+    pub why: String,
     /// What to do.
-    pub(crate) help: Option<String>,
+    pub help: Option<String>,
 }
 
 /// What a name asks for.
@@ -67,8 +71,8 @@ enum Wanted<'a> {
 }
 
 impl Toolshed {
-    /// The tools of these settings. Nothing is started yet.
-    pub(crate) fn new(settings: &Settings) -> Self {
+    /// The tools that these tables define. Nothing is started yet.
+    pub fn new(servers: &Servers, names: &Names) -> Self {
         let connection = |(name, server): (&String, &Server)| {
             let connection = Connection::new(ServerSettings {
                 name: name.clone(),
@@ -78,18 +82,18 @@ impl Toolshed {
             (name.clone(), connection)
         };
         Self(Arc::new(Shed {
-            servers: settings.servers.iter().map(connection).collect(),
-            names: settings.names.clone(),
+            servers: servers.iter().map(connection).collect(),
+            names: names.clone(),
         }))
     }
 
     /// Whether the settings define a name, as far as that can be told without asking a server.
-    pub(crate) fn knows(&self, name: &str) -> bool {
+    pub fn knows(&self, name: &str) -> bool {
         self.wanted(name).is_some()
     }
 
     /// The names that the settings define: those under `[tools]`, and the MCP servers.
-    pub(crate) fn names(&self) -> Vec<String> {
+    pub fn names(&self) -> Vec<String> {
         let names = self.0.names.keys().chain(self.0.servers.keys());
         let mut names: Vec<String> = names.cloned().collect();
         names.sort();
@@ -98,13 +102,13 @@ impl Toolshed {
 
     /// How long whoever calls a tool waits for it: the time of the slowest server, and what it takes to call something off. `None` if there
     /// are no servers.
-    pub(crate) fn longest(&self) -> Option<Duration> {
+    pub fn longest(&self) -> Option<Duration> {
         let slowest = self.0.servers.values().map(Connection::timeout).max()?;
         Some(slowest.saturating_add(CALLING_OFF))
     }
 
     /// The agent that a name stands for, by its id.
-    pub(crate) fn agent(&self, name: &str) -> Option<&str> {
+    pub fn agent(&self, name: &str) -> Option<&str> {
         match self.0.names.get(name)? {
             Named::Agent(agent) => Some(agent),
             Named::Tool { .. } => None,
@@ -112,7 +116,7 @@ impl Toolshed {
     }
 
     /// What is wrong with a name, as far as that can be told without asking a server.
-    pub(crate) fn check(&self, name: &str) -> Option<Unknown> {
+    pub fn check(&self, name: &str) -> Option<Unknown> {
         self.wanted(name).is_none().then(|| self.unknown(name))
     }
 
@@ -121,7 +125,7 @@ impl Toolshed {
     /// # Errors
     ///
     /// Everything that is wrong, in the order of the names: there is no such name or tool, or the server cannot be used.
-    pub(crate) async fn resolve(&self, names: &[&str]) -> Result<Resolved, Vec<Unknown>> {
+    pub async fn resolve(&self, names: &[&str]) -> Result<Resolved, Vec<Unknown>> {
         let wanted: Vec<_> = names
             .iter()
             .map(|name| (*name, self.wanted(name)))
@@ -145,7 +149,7 @@ impl Toolshed {
     }
 
     /// Ends all connections and the programs that were started for them; within seconds.
-    pub(crate) async fn close(self) {
+    pub async fn close(self) {
         join_all(self.0.servers.values().map(Connection::close)).await;
     }
 
@@ -214,7 +218,7 @@ impl<'a> Wanted<'a> {
 }
 
 /// The name that was probably meant.
-pub(crate) fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     let likeness = |known: &str| {
         let known = known.to_lowercase();

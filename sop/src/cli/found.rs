@@ -2,11 +2,10 @@
 
 use std::{path::Path, sync::Arc};
 
-use agenthub_sop::{Definition, Discovered, Fault, StartError, discover};
 use agenthub_terminal::calls;
 
-use super::news::show;
-use crate::{cli::sop::DEFAULT_DIR, settings::Settings};
+use super::{args::DEFAULT_DIR, news::show, program::Settings};
+use crate::{Definition, Discovered, Fault, StartError, discover};
 
 /// A folder with somebody who leads.
 pub(super) struct Found {
@@ -28,7 +27,7 @@ pub(super) fn find(dir: &Path, settings: &Settings) -> anyhow::Result<Option<Fou
 /// All that is wrong with it, where it is no team.
 pub(super) fn look(dir: &Path, settings: &Settings) -> Result<Found, Vec<Fault>> {
     let discovered = discover(dir).map_err(|fault| vec![advised(fault)])?;
-    match discovered.orchestrator(dir, settings.sop.default_orchestrator) {
+    match discovered.orchestrator(dir, settings.default_orchestrator) {
         Ok(leads) => Ok(Found { leads, discovered }),
         Err(fault) => {
             let mut faults = discovered.faults;

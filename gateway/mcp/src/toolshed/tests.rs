@@ -1,5 +1,7 @@
 use std::fs;
 
+use serde::Deserialize;
+
 use super::*;
 
 /// An MCP server of a few lines. It lists its arguments as tools.
@@ -17,10 +19,18 @@ while read -r line; do
 done
 "#;
 
+/// The tables of a settings file.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Tables {
+    mcp: Servers,
+    tools: Names,
+}
+
 /// Settings with servers, by their names and tools, and further lines.
 struct World {
     _folder: tempfile::TempDir,
-    settings: Settings,
+    settings: Tables,
 }
 
 impl World {
@@ -35,15 +45,19 @@ impl World {
         };
         let servers: String = servers.iter().map(table).collect();
         let file = format!("{servers}{more}");
-        let settings = Settings::of_text(&file).expect("these settings are right");
+        let settings = toml::from_str(&file).expect("these settings are right");
         Self {
             _folder: folder,
             settings,
         }
     }
 
+    fn toolshed(&self) -> Toolshed {
+        Toolshed::new(&self.settings.mcp, &self.settings.tools)
+    }
+
     async fn resolve(&self, names: &[&str]) -> Result<Resolved, Vec<String>> {
-        let toolshed = Toolshed::new(&self.settings);
+        let toolshed = self.toolshed();
         let resolved = toolshed.resolve(names).await;
         toolshed.close().await;
         resolved.map_err(|unknown| {
@@ -65,7 +79,7 @@ async fn a_name_is_a_server_one_of_its_tools_or_what_the_settings_call_so() {
     let more =
         "[tools.find]\nmcp = 'web'\ntool = 'search'\n[tools.translate]\nagent = 'translator'\n";
     let world = World::new(&[("web", &["search", "fetch"]), ("files", &["read"])], more);
-    let toolshed = Toolshed::new(&world.settings);
+    let toolshed = world.toolshed();
     assert_eq!(toolshed.names(), ["files", "find", "translate", "web"]);
     assert!(
         ["files", "web.fetch", "find", "translate"]

@@ -10,11 +10,11 @@ use std::{
     future::{Future, pending},
     pin::pin,
     process::ExitCode,
+    sync::Arc,
     time::Duration,
 };
 
 use agenthub_sdk::{Agent, Client, Delegation, Error, Outcome, Pending};
-use agenthub_sop::{Definition, ErrorMode as Written};
 use agenthub_terminal::{calls, output, stop::Signals};
 use anyhow::{anyhow, bail};
 use serde_json::{Value, json};
@@ -23,16 +23,13 @@ use uuid::Uuid;
 
 use self::{absent::Told, show::Screen, start::Here, words::request};
 use super::{
+    args::{Ask, ErrorMode},
     found::{Found, look},
     inputs::{inputs, missing},
+    program::{Program, Settings},
     progress::Progress,
 };
-use crate::{
-    cli::sop::{Ask, ErrorMode},
-    cmd::CLIENT_LEVEL,
-    logging::{self, Target},
-    settings::Settings,
-};
+use crate::{Definition, ErrorMode as Written};
 
 /// How long a request may take to end once it is cancelled.
 const CANCELLING: Duration = Duration::from_secs(15);
@@ -47,13 +44,17 @@ struct Question<'a> {
     request: String,
     data: Option<Value>,
     told: &'a Told,
+    program: &'a Arc<dyn Program>,
 }
 
 /// Asks a team once.
-pub(super) async fn run(args: Ask, settings: &Settings) -> anyhow::Result<ExitCode> {
-    logging::start(settings.log.as_deref(), CLIENT_LEVEL, &Target::Stderr)?;
+pub(super) async fn run(
+    args: Ask,
+    settings: &Settings,
+    program: &Arc<dyn Program>,
+) -> anyhow::Result<ExitCode> {
     let told = Told::default();
-    let result = asked(&args, settings, &told).await;
+    let result = asked(&args, settings, &told, program).await;
     let faults = told.faults();
     let error = match &result {
         Ok(Some(code)) => return Ok(*code),
@@ -71,7 +72,12 @@ pub(super) async fn run(args: Ask, settings: &Settings) -> anyhow::Result<ExitCo
 }
 
 /// Asks, and shows the answer. `None` where there is no team to ask; then it was told why.
-async fn asked(args: &Ask, settings: &Settings, told: &Told) -> anyhow::Result<Option<ExitCode>> {
+async fn asked(
+    args: &Ask,
+    settings: &Settings,
+    told: &Told,
+    program: &Arc<dyn Program>,
+) -> anyhow::Result<Option<ExitCode>> {
     let request = request(args)?;
     let found = match look(&args.dir(), settings) {
         Ok(found) => found,
@@ -97,6 +103,7 @@ async fn asked(args: &Ask, settings: &Settings, told: &Told) -> anyhow::Result<O
         request,
         data,
         told,
+        program,
     };
     let mut signals = Signals::new()?;
     let mut here = Here::default();
@@ -135,15 +142,15 @@ impl Question<'_> {
             return Ok(None);
         };
         let is_kept = here.is_kept;
-        let asked = match &mut here.serving {
+        let asked = match &mut here.hosted {
             None if here.team.is_none() => {
                 let taking_over = self.take_over(&client, found, settings, here);
                 self.ask(&client, signals, taking_over).await
             }
             None => self.ask(&client, signals, pending()).await,
-            Some(serving) => tokio::select! {
+            Some(hosted) => tokio::select! {
                 asked = self.ask(&client, signals, pending()) => asked,
-                error = serving.failed() => Err(error),
+                error = hosted.failed() => Err(error),
             },
         };
         here.is_left = asked.as_ref().is_ok_and(|asked| asked.is_left);
@@ -154,7 +161,11 @@ impl Question<'_> {
         let run = &asked.run;
         let report = match (is_kept, here.team.is_some()) {
             (true, _) => {
-                let data = settings.data().map(calls::data_flag).unwrap_or_default();
+                let data = settings
+                    .data
+                    .as_deref()
+                    .map(calls::data_flag)
+                    .unwrap_or_default();
                 format!(
                     "; {} sop report {run}{data} says whether it kept to its procedure",
                     calls::program()

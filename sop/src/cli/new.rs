@@ -7,11 +7,11 @@ use std::{
     process::ExitCode,
 };
 
-use agenthub_sop::{Discovered, Kind, discover, starter};
 use agenthub_terminal::{calls, output};
 use anyhow::{Context, anyhow, bail};
 
-use crate::cli::sop::{DEFAULT_DIR, New};
+use super::args::{DEFAULT_DIR, New};
+use crate::{Discovered, Kind, discover, starter};
 
 /// Writes the beginnings of an agent.
 pub(super) fn run(args: &New) -> anyhow::Result<ExitCode> {

@@ -1,11 +1,12 @@
 //! Compliance reports as people read them.
 
-use agenthub_proto::wkt::Timestamp;
-use agenthub_sop::{
+use agenthub_sdk::proto::wkt::Timestamp;
+use agenthub_terminal::output::plain;
+
+use crate::{
     Level,
     compliance::{By, Finding, Report, Verdict},
 };
-use agenthub_terminal::output::plain;
 
 /// The narrowest and the widest report, in characters.
 const WIDTH: std::ops::RangeInclusive<usize> = 40..=120;
@@ -189,7 +190,7 @@ fn seconds(ms: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use agenthub_sop::compliance::{Counts, Procedure};
+    use crate::compliance::{Counts, Procedure};
 
     use super::*;
 

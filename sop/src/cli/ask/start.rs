@@ -2,34 +2,26 @@
 
 use std::{path::Path, time::Duration};
 
-use agenthub_broker::{OpenError, StartError};
-use agenthub_proto::agenthub::AgentState;
-use agenthub_sdk::{Client, Error};
-use agenthub_sop::{Origin, Team, is_same};
+use agenthub_sdk::{Client, Error, proto::agenthub::AgentState};
 use agenthub_terminal::{
-    Listen,
     calls::{self, DEFAULT_DATA},
     output,
 };
 use anyhow::bail;
-use axum::Router;
-use tonic::service::Routes;
 
 use super::{
-    Question,
-    absent::{Absent, absent},
-};
-use crate::{
-    cmd::sop::{
+    super::{
         found::{Found, start_error},
         leaving::leave,
         place::{Place, unreachable},
+        program::{HostError, Hosted, Hosting, Settings},
         up::folder_argument,
         workshop::Workshop,
     },
-    serve::Serving,
-    settings::Settings,
+    Question,
+    absent::{Absent, absent},
 };
+use crate::{Origin, Team, is_same};
 
 /// How long agents may go on with what they do once the answer is there.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -37,7 +29,7 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// What runs in this process for the request.
 #[derive(Default)]
 pub(super) struct Here {
-    pub(super) serving: Option<Serving>,
+    pub(super) hosted: Option<Box<dyn Hosted>>,
     pub(super) team: Option<Team>,
     /// What the team does can be looked up afterwards.
     pub(super) is_kept: bool,
@@ -62,21 +54,24 @@ impl Question<'_> {
             Place::There => settings.hub.clone(),
             Place::Own | Place::Here => {
                 // Nobody else is to find a hub that goes with the request.
-                own.grpc = Listen::loopback(0);
-                own.http = Listen::loopback(0);
-                let serving = match start(&own).await {
-                    Err(error) if self.args.folder.data.is_none() && is_taken(&error) => {
-                        let data = own.data().unwrap_or(Path::new(DEFAULT_DATA)).display();
+                let hosting = Hosting::Alone {
+                    files: own.data.is_some(),
+                };
+                let hosted = match self.program.host(hosting).await {
+                    Err(HostError::InUse(_)) if self.args.folder.data.is_none() => {
+                        let data = own.data.as_deref().unwrap_or(Path::new(DEFAULT_DATA));
+                        let data = data.display();
                         output::aside(format!(
                             "{data} is in use, so this request keeps no files (--data DIR gives it a folder of its own)"
                         ));
-                        own = own.without_files();
-                        start(&own).await?
+                        own.data = None;
+                        let hosting = Hosting::Alone { files: false };
+                        self.program.host(hosting).await?
                     }
-                    serving => serving?,
+                    hosted => hosted?,
                 };
-                let hub = serving.url();
-                here.serving = Some(serving);
+                let hub = hosted.url();
+                here.hosted = Some(hosted);
                 hub
             }
         };
@@ -87,7 +82,7 @@ impl Question<'_> {
         };
         if place == Place::There && self.is_there(&client, &hub).await? {
             let elsewhere = format!("the team at {hub}");
-            settings.model.cassette.refuse_elsewhere(&elsewhere)?;
+            self.program.refuse_elsewhere(&elsewhere)?;
             if self.args.model.model.is_some() {
                 output::aside(format!(
                     "warning: {elsewhere} has its own model, so --model changes nothing (with --here, a team of this process is asked)"
@@ -120,10 +115,10 @@ impl Question<'_> {
         settings: &Settings,
         here: &mut Here,
     ) -> anyhow::Result<bool> {
-        let workshop = Workshop::new(settings, self.args.model.model.as_deref())?;
+        let workshop = Workshop::new(self.program, &settings.tools, settings.data.as_deref())?;
         let origin = Origin {
             dir: self.args.dir(),
-            default_orchestrator: settings.sop.default_orchestrator,
+            default_orchestrator: settings.default_orchestrator,
             fit: workshop.fit(),
             drain: DRAIN,
             tell: self.told.tell(),
@@ -134,7 +129,7 @@ impl Question<'_> {
                 let members = team.members().await;
                 here.absent = absent(&found.discovered, &members, &self.told.faults());
                 here.team = Some(team);
-                here.is_kept = settings.data().is_some();
+                here.is_kept = settings.data.is_some();
             }
             Err(error) => {
                 start_error(error)?;
@@ -174,16 +169,6 @@ impl Question<'_> {
     }
 }
 
-async fn start(settings: &Settings) -> anyhow::Result<Serving> {
-    Serving::start(settings, Routes::default(), Router::new()).await
-}
-
-/// Whether another hub has the folder, as that of a second request in the same place.
-fn is_taken(error: &anyhow::Error) -> bool {
-    let error = error.downcast_ref::<StartError>();
-    matches!(error, Some(StartError::Log(OpenError::Locked(_))))
-}
-
 impl Here {
     /// Ends what runs in this process: agents first, so that they can still tell the hub.
     pub(super) async fn leave(self) {
@@ -198,8 +183,8 @@ impl Here {
             }
         };
         let hub = async {
-            if let Some(serving) = self.serving {
-                serving.shutdown().await;
+            if let Some(hosted) = self.hosted {
+                hosted.stop().await;
             }
         };
         leave(team, workshop, hub).await;

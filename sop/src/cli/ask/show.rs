@@ -11,8 +11,7 @@ use agenthub_terminal::{output, partial};
 use anyhow::{Context, anyhow};
 use serde_json::json;
 
-use super::{Asked, CANCELLED, Question, absent::Absent};
-use crate::cmd::sop::progress::Show;
+use super::{super::progress::Show, Asked, CANCELLED, Question, absent::Absent};
 
 /// The longest reason in a warning, in characters.
 const MAX_WHY: usize = 300;

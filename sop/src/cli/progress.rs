@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use agenthub_proto::{
+use agenthub_sdk::proto::{
     agenthub::{TaskArtifactUpdateEvent, TaskStatusUpdateEvent},
     json::from_struct,
 };

@@ -1,6 +1,7 @@
 //! `agenthub sop report`
 
 use std::{
+    collections::BTreeMap,
     env,
     io::{self, IsTerminal},
     path::Path,
@@ -8,18 +9,20 @@ use std::{
     sync::Arc,
 };
 
-use agenthub_sdk::model::LanguageModel;
-use agenthub_sop::compliance::{self, FindError, Journals, NoProcedure, Recorded};
+use agenthub_sdk::{
+    model::{LanguageModel, STAND_IN},
+    runs::Journal,
+};
 use agenthub_terminal::{output, run::width};
 use anyhow::{Context, anyhow, bail};
 use serde_json::json;
 
-use super::compliance as listing;
-use crate::{
-    cli::sop::Report,
-    journal, model,
-    settings::{OFFLINE, Settings},
+use super::{
+    args::Report,
+    compliance as listing,
+    program::{Program, Settings},
 };
+use crate::compliance::{self, FindError, Journals, NoProcedure, Recorded};
 
 /// The form of what is printed as JSON.
 const VERSION: u32 = 1;
@@ -28,12 +31,17 @@ const VERSION: u32 = 1;
 const WIDTH: usize = 100;
 
 /// Says whether a run kept to its SOP. The exit code is 1 where a MUST or MUST NOT is broken.
-pub(super) async fn run(args: Report, settings: &Settings) -> anyhow::Result<ExitCode> {
-    let Some(data) = settings.data() else {
+pub(super) async fn run(
+    args: Report,
+    settings: &Settings,
+    program: &dyn Program,
+) -> anyhow::Result<ExitCode> {
+    let Some(data) = &settings.data else {
         bail!("with --ephemeral no run is kept: name the data folder of the run with --data DIR");
     };
-    let found = find(&args.run, args.all, data).await?;
-    let judge = judge(settings).await?;
+    let journals = program.journals(data).await;
+    let found = find(&args.run, args.all, data, journals).await?;
+    let judge = judge(program).await?;
     let reports = found.reports(judge.as_deref()).await?;
     if args.json {
         let all = json!({ "version": VERSION, "reports": reports, "absent": found.absent });
@@ -58,14 +66,17 @@ struct Found {
 }
 
 /// Looks a run up in a data folder, with the runs that it led to if `all` are wanted.
-async fn find(wanted: &str, all: bool, data: &Path) -> anyhow::Result<Found> {
+async fn find(
+    wanted: &str,
+    all: bool,
+    data: &Path,
+    journals: io::Result<BTreeMap<String, Arc<dyn Journal>>>,
+) -> anyhow::Result<Found> {
     if wanted.trim().is_empty() {
         bail!("no run is named: `agenthub sop ask` prints its id, and `latest` is the latest");
     }
     let shown = data.display();
-    let journals = journal::all(data)
-        .await
-        .with_context(|| format!("cannot read the runs in {shown}"))?;
+    let journals = journals.with_context(|| format!("cannot read the runs in {shown}"))?;
     let journals = Journals::new(journals);
     let another = "`agenthub sop ask` makes one, and --data DIR names another folder";
     let found = journals.find(wanted).await.map_err(|error| match error {
@@ -107,9 +118,9 @@ impl Found {
 }
 
 /// The model that judges; none where there is only the stand-in, which cannot.
-async fn judge(settings: &Settings) -> anyhow::Result<Option<Arc<dyn LanguageModel>>> {
-    let model = model::model(&settings.model).await?;
-    Ok(Some(model).filter(|model| model.name() != OFFLINE))
+async fn judge(program: &dyn Program) -> anyhow::Result<Option<Arc<dyn LanguageModel>>> {
+    let model = program.model(None).await?;
+    Ok(Some(model).filter(|model| model.name() != STAND_IN))
 }
 
 fn look() -> listing::Look {
@@ -125,18 +136,19 @@ mod tests {
     use std::time::Duration;
 
     use agenthub_sdk::runs::{
-        Budget, Journal, RunEvent, RunId, RunOutcome, Spent,
+        Budget, RunEvent, RunId, RunOutcome, Spent,
         event::RunStarted,
-        journal::{Claim, SqliteJournal},
+        journal::{Claim, MemoryJournal},
     };
     use serde_json::Value;
 
     use super::*;
 
-    /// A data folder in which an agent has had this run.
-    async fn kept(run: &str, about: Value, answer: &str) -> tempfile::TempDir {
-        let data = tempfile::tempdir().expect("a temporary folder");
-        let journal = SqliteJournal::open(data.path().join("runs/editor.db")).expect("it is new");
+    type Journals = BTreeMap<String, Arc<dyn Journal>>;
+
+    /// The journals of a data folder in which an agent has had this run.
+    async fn kept(run: &str, about: Value, answer: &str) -> Journals {
+        let journal = MemoryJournal::default();
         let first = RunEvent::Started(RunStarted {
             strategy: "tool_loop".into(),
             input: json!({ "about": about }),
@@ -160,7 +172,8 @@ mod tests {
         };
         let written = journal.append(&run, epoch, 1, &[ended]).await;
         written.expect("it is ours");
-        data
+        let journal: Arc<dyn Journal> = Arc::new(journal);
+        [("editor".to_owned(), journal)].into()
     }
 
     fn brief() -> Value {
@@ -172,9 +185,10 @@ mod tests {
     #[tokio::test]
     async fn a_run_of_the_folder_is_reported_on() {
         for (answer, is_broken) in [("One two", false), ("One two three", true)] {
-            let data = kept("0a1b2c", brief(), answer).await;
+            let kept = kept("0a1b2c", brief(), answer).await;
             for wanted in ["0a1b2c", "0a", "latest"] {
-                let found = find(wanted, true, data.path()).await.expect(wanted);
+                let found = find(wanted, true, Path::new("d"), Ok(kept.clone())).await;
+                let found = found.expect(wanted);
                 let reports = found.reports(None).await.expect("it has rules");
                 assert_eq!(reports.len(), 1);
                 assert_eq!(reports[0].is_broken(), is_broken, "{answer}");
@@ -184,34 +198,33 @@ mod tests {
 
     #[tokio::test]
     async fn what_cannot_be_reported_on_says_why() {
-        let data = kept("0a1b2c", Value::Null, "x").await;
-        let shown = data.path().display().to_string();
-        let refused = async |wanted: &str, data: &Path| {
-            let error = match find(wanted, false, data).await {
+        let kept = kept("0a1b2c", Value::Null, "x").await;
+        let refused = async |wanted: &str, journals: &Journals| {
+            let found = find(wanted, false, Path::new("d"), Ok(journals.clone()));
+            let error = match found.await {
                 Ok(found) => found.reports(None).await.map(|_| ()),
                 Err(error) => Err(error),
             };
             error.expect_err("it cannot be").to_string()
         };
         assert_eq!(
-            refused("0a", data.path()).await,
+            refused("0a", &kept).await,
             "run 0a1b2c was not led by an SOP, so it has no rules to be checked"
         );
-        let none = refused("ff", data.path()).await;
+        let none = refused("ff", &kept).await;
         assert!(
             none.starts_with("there is no run ff; the latest are: 0a1b2c (in"),
             "{none}"
         );
-        let nameless = refused(" ", data.path()).await;
+        let nameless = refused(" ", &kept).await;
         assert!(nameless.starts_with("no run is named"), "{nameless}");
-        let none = refused("latest", data.path()).await;
+        let none = refused("latest", &kept).await;
         assert!(
             none.contains("was led by an SOP: `agenthub sop ask`"),
             "{none}"
         );
-        assert!(none.contains(&shown), "{none}");
-        let empty = tempfile::tempdir().expect("a temporary folder");
-        let none = refused("latest", empty.path()).await;
+        assert!(none.contains("data folder d"), "{none}");
+        let none = refused("latest", &Journals::new()).await;
         assert!(
             none.starts_with("there are no runs in the data folder"),
             "{none}"

@@ -10,36 +10,30 @@ use std::{
 };
 
 use agenthub_sdk::Client;
-use agenthub_sop::{Origin, Team};
 use agenthub_terminal::{calls, connect::until_there, output, stop::Signals};
 use anyhow::bail;
 use serde_json::{Value, json};
 
 use super::{
+    args::{DEFAULT_DIR, Up},
     found::{Found, find, start_error},
     leaving::leave,
     news,
     place::Place,
+    program::{Hosted, Hosting, Program, Settings},
     workshop::Workshop,
 };
-use crate::{
-    cli::sop::{DEFAULT_DIR, Up},
-    cmd::{
-        CLIENT_LEVEL,
-        up::{Crew, Everything},
-    },
-    logging::{self, Target},
-    model,
-    settings::Settings,
-};
+use crate::{Origin, Team};
 
 /// How long agents may go on with what they do at the end.
 const DRAIN: Duration = Duration::from_secs(3);
 
 /// Runs a team until it is told to stop.
-pub(super) async fn run(args: Up, settings: &Settings) -> anyhow::Result<ExitCode> {
-    // What happens to the team is told in plain words, and what goes wrong is a warning.
-    logging::start(settings.log.as_deref(), CLIENT_LEVEL, &Target::Stderr)?;
+pub(super) async fn run(
+    args: Up,
+    settings: &Settings,
+    program: &Arc<dyn Program>,
+) -> anyhow::Result<ExitCode> {
     let serve = &args.serve;
     if args.hub.hub.is_some() && (serve.grpc.is_some() || serve.http.is_some()) {
         bail!(
@@ -54,7 +48,7 @@ pub(super) async fn run(args: Up, settings: &Settings) -> anyhow::Result<ExitCod
     };
     let mut signals = Signals::new()?;
     let place = Place::find(&args.hub, here, settings).await;
-    let workshop = Workshop::new(settings, args.model.model.as_deref())?;
+    let workshop = Workshop::new(program, &settings.tools, settings.data.as_deref())?;
     let starting = async {
         match place {
             Place::There => {
@@ -64,8 +58,8 @@ pub(super) async fn run(args: Up, settings: &Settings) -> anyhow::Result<ExitCod
                 anyhow::Ok((hub, None))
             }
             Place::Own | Place::Here => {
-                let everything = Everything::start(settings, Crew::Nobody, None).await?;
-                Ok((everything.url(), Some(everything)))
+                let hosted = program.host(Hosting::WithCortex).await?;
+                Ok((hosted.url(), Some(hosted)))
             }
         }
     };
@@ -73,7 +67,7 @@ pub(super) async fn run(args: Up, settings: &Settings) -> anyhow::Result<ExitCod
         started = starting => started.map(Some),
         _ = signals.next() => Ok(None),
     };
-    let (hub, mut everything) = match started {
+    let (hub, mut hosted) = match started {
         Ok(Some(started)) => started,
         ended => {
             workshop.close().await;
@@ -85,7 +79,7 @@ pub(super) async fn run(args: Up, settings: &Settings) -> anyhow::Result<ExitCod
     let told = Arc::clone(&is_up);
     let origin = Origin {
         dir: args.dir.clone(),
-        default_orchestrator: settings.sop.default_orchestrator,
+        default_orchestrator: settings.default_orchestrator,
         fit: workshop.fit(),
         drain: DRAIN,
         // Who is there at the beginning, the banner says.
@@ -107,9 +101,10 @@ pub(super) async fn run(args: Up, settings: &Settings) -> anyhow::Result<ExitCod
             let banner = Banner {
                 args: &args,
                 settings,
+                program: &**program,
                 found: &found,
                 hub: &hub,
-                everything: everything.as_ref(),
+                hosted: hosted.as_deref(),
                 members: team.members().await.into_iter().map(|m| m.name).collect(),
             };
             let said = match args.serve.json {
@@ -119,8 +114,8 @@ pub(super) async fn run(args: Up, settings: &Settings) -> anyhow::Result<ExitCod
             is_up.store(true, Ordering::Relaxed);
             team.watch().await;
             let served = async {
-                match &mut everything {
-                    Some(everything) => everything.failed().await,
+                match &mut hosted {
+                    Some(hosted) => hosted.failed().await,
                     None => std::future::pending().await,
                 }
             };
@@ -139,8 +134,8 @@ pub(super) async fn run(args: Up, settings: &Settings) -> anyhow::Result<ExitCod
         }
     };
     let hub = async {
-        if let Some(everything) = everything {
-            everything.stop().await;
+        if let Some(hosted) = hosted {
+            hosted.stop().await;
         }
     };
     let left = signals.leave(leave(team, workshop.close(), hub)).await;
@@ -153,9 +148,10 @@ pub(super) async fn run(args: Up, settings: &Settings) -> anyhow::Result<ExitCod
 struct Banner<'a> {
     args: &'a Up,
     settings: &'a Settings,
+    program: &'a dyn Program,
     found: &'a Found,
     hub: &'a str,
-    everything: Option<&'a Everything>,
+    hosted: Option<&'a dyn Hosted>,
     /// The agents at work.
     members: Vec<String>,
 }
@@ -163,7 +159,7 @@ struct Banner<'a> {
 impl Banner<'_> {
     fn text(&self) -> String {
         let dir = self.args.dir.display();
-        let whose = match self.everything {
+        let whose = match self.hosted {
             None => "",
             Some(_) => "   (in this process, with Cortex)",
         };
@@ -175,12 +171,14 @@ impl Banner<'_> {
             String::new(),
             format!("  hub     {}{whose}", self.hub),
         ];
-        if let Some(everything) = self.everything {
-            lines.push(format!("  HTTP    http://{}", everything.addresses()[1]));
+        if let Some(hosted) = self.hosted {
+            lines.push(format!("  HTTP    http://{}", hosted.addresses()[1]));
         }
-        let settings = &self.settings.model;
-        lines.push(format!("  model   {}", model::described(settings)));
-        lines.extend(model::advice(settings).map(|advice| format!("          {advice}")));
+        let mut label = "model";
+        for line in self.program.model_described() {
+            lines.push(format!("  {label:<6}  {line}"));
+            label = "";
+        }
         lines.push(format!("  leads   {}", self.line(&self.found.leads.name)));
         let mut label = "agents";
         for name in &self.members {
@@ -203,7 +201,7 @@ impl Banner<'_> {
             format!("  {program} sop ask{} \"…\"{hub}", self.flag("")),
             format!("  {program} agents list{hub}"),
             String::new(),
-            format!("When a file in {dir} changes, its agent does. Ctrl-C stops everything."),
+            format!("When a file in {dir} changes, its agent does. Ctrl-C stops hosted."),
         ]);
         lines.join("\n")
     }
@@ -218,11 +216,11 @@ impl Banner<'_> {
             "dir": self.args.dir,
             "orchestrator": self.found.leads.name,
             "agents": agents.collect::<Vec<_>>(),
-            "model": self.settings.model.name,
-            "data": self.settings.data(),
+            "model": self.program.model_name(None),
+            "data": self.settings.data,
         });
-        if let Some(everything) = self.everything {
-            let [grpc, http] = everything.addresses();
+        if let Some(hosted) = self.hosted {
+            let [grpc, http] = hosted.addresses();
             value["grpc"] = grpc.to_string().into();
             value["http"] = http.to_string().into();
         }

@@ -5,11 +5,11 @@ use std::{
     path::Path,
 };
 
-use agenthub_sop::discover;
 use agenthub_terminal::calls;
 use anyhow::{Context, bail};
 
-use crate::cli::sop::Ask;
+use super::super::args::Ask;
+use crate::discover;
 
 /// The longest request, in bytes.
 const MAX_REQUEST: u64 = 512 * 1024;
