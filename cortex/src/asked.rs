@@ -1,4 +1,4 @@
-//! How Cortex asks itself for a run over the hub, and what it reads of that again.
+//! The message that a run begins with: what was asked for goes into it, and is read from it again.
 
 use agenthub_sdk::{
     Agent,
@@ -19,9 +19,6 @@ use crate::{
     chat::proxied::PROXIED_CHAT,
     origin::{CHAT_REQUEST, CORTEX},
 };
-
-/// The id under which Cortex asks itself for runs: no agent takes messages of its own.
-pub(crate) const RUNS: &str = "cortex_runs";
 
 /// The task type of briefs.
 pub(crate) const ORCHESTRATE: &str = "orchestrate";
@@ -113,7 +110,7 @@ impl Asked {
             ..Message::default()
         }
         .with_metadata("task_type", task_type)
-        .with_metadata("requester", RUNS);
+        .with_metadata("requester", CORTEX);
         if let Some(said) = said {
             message = message.with_metadata(ASKED, json!(said));
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agenthub_proto::cortex::{ChatRequest, Frame};
-use agenthub_sdk::{Client, runs::Journal};
+use agenthub_sdk::{Client, durable::RunStarter, runs::Journal};
 use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,7 @@ use crate::{
 pub struct Handle {
     pub(crate) shared: Arc<Shared>,
     pub(crate) client: Client,
-    pub(crate) asker: Client,
+    pub(crate) starter: RunStarter,
 }
 
 impl Handle {
@@ -30,9 +30,9 @@ impl Handle {
         &self.client
     }
 
-    /// The connection under which Cortex is asked for runs.
-    pub fn asker(&self) -> &Client {
-        &self.asker
+    /// Begins runs of Cortex.
+    pub fn starter(&self) -> &RunStarter {
+        &self.starter
     }
 
     /// The journal of Cortex's runs. Its writes wake who waits for them in [`watching`](Self::watching).

@@ -44,7 +44,7 @@ pub use origin::{CHAT_REQUEST, CHAT_RESPONSE, CORTEX};
 pub use settings::{Others, Settings};
 
 use crate::{
-    asked::{ORCHESTRATE, RUNS},
+    asked::ORCHESTRATE,
     chat::{
         conduct::Chats,
         proxied::{PROXIED_CHAT, ProxiedChats},
@@ -103,12 +103,6 @@ impl Cortex {
         }
         left_behind(&shared).await;
         let agent = agent.start(&*hub).await?;
-        // No agent takes messages of its own, so runs are asked for under another id.
-        let asker = Client::builder(&*hub)
-            .agent_id(RUNS)
-            .watch_agents(true)
-            .connect()
-            .await?;
         tracing::info!(model, hub, "Cortex is connected");
         shared.keep(shared.roster.clone().run(agent.client().clone()));
         if !shared.journal().is_durable() {
@@ -116,7 +110,6 @@ impl Cortex {
         }
         Ok(Running {
             agent,
-            asker,
             _broken_off: shared.broken_off(),
             shared,
         })
@@ -127,7 +120,6 @@ impl Cortex {
 #[derive(Debug)]
 pub struct Running {
     agent: RunningAgent,
-    asker: Client,
     shared: Arc<Shared>,
     _broken_off: DropGuard,
 }
@@ -143,7 +135,7 @@ impl Running {
         Handle {
             shared: Arc::clone(&self.shared),
             client: self.agent.client().clone(),
-            asker: self.asker.clone(),
+            starter: self.agent.run_starter(),
         }
     }
 
@@ -151,7 +143,6 @@ impl Running {
     /// be finished by a Cortex that comes back; without one they have that time to end. Says goodbye to the hub, and returns when everything has ended.
     pub async fn stop(self) {
         self.agent.stop().await;
-        self.asker.close().await;
         self.shared.close().await;
     }
 }

@@ -4,6 +4,7 @@
 //! [`Conductor`] drives an agent's messages with another [`Strategy`](crate::runs::Strategy).
 
 pub use crate::{
+    agent::{BeginError, RunStarter},
     conductor::{Beginning, Conductor, Identity},
     handing_over::HandedOver,
     spans::{SpanSink, Spans},

@@ -42,7 +42,7 @@ impl Inner {
             return Err(Error::Unsuitable(why));
         }
         // The hub answers when the agent has stopped, which who asks need not wait for.
-        let client = self.cortex.asker().clone();
+        let client = self.cortex.client().clone();
         let (task_id, reason) = (view.task_id.clone(), reason.to_owned());
         let (said, told) = tokio::sync::oneshot::channel();
         self.cortex.keep(async move {

@@ -1,11 +1,11 @@
-//! How a run begins: Cortex asks itself for it over the hub.
+//! How a run begins: once for each idempotency key, one at a time in each thread.
 
 use std::sync::Arc;
 
 use agenthub_cortex::{Active, Asked, CORTEX, brief::Constraints, capabilities};
 use agenthub_sdk::{
-    Agent, Error as HubError, Outcome,
-    proto::a2a::TaskState,
+    Agent, Error as HubError,
+    durable::BeginError,
     runs::{
         RunEvent, RunId,
         journal::{Filter, State},
@@ -96,7 +96,7 @@ impl Inner {
         if constraints.approvals.is_empty() {
             return Ok(());
         }
-        let directory = self.cortex.asker().directory();
+        let directory = self.cortex.client().directory();
         let mut changed = directory.changed();
         let until = self.cortex.returning_until();
         loop {
@@ -185,50 +185,22 @@ impl Inner {
         }
     }
 
-    /// Sends the message, and waits until the run has begun, or is known not to.
+    /// Has Cortex begin the run.
     async fn hand_in(&self, run: &RunId, submission: &Submission) -> Result<(), Error> {
         let (message, routing) = submission.asked.message(submission.task_id);
-        let task_id = message.task_id.clone();
-        match self.cortex.asker().publish(message, routing).await {
-            Ok(_) => {}
-            // The same key, whose run the hub knows and the journal not yet.
-            Err(HubError::Conflict(_)) if submission.asked.key.is_some() => {
-                let key = submission.asked.key.clone().unwrap_or_default();
-                let run = run.to_string();
-                return Err(Error::KeyReused { key, run });
-            }
-            Err(error) => return Err(Error::Unavailable(error.to_string())),
-        }
-        let mut watched = self.cortex.watching().of(run);
-        loop {
-            match self.home.read(run, 0, 1).await {
-                Ok(entries) if !entries.is_empty() => return Ok(()),
-                Ok(_) => {}
-                Err(error) => tracing::debug!(%run, %error, "the journal cannot be read"),
-            }
-            watched.more_than(0).await;
-            let task = match self.cortex.asker().task(&task_id, 1).await {
-                Ok(task) => task,
-                Err(HubError::NotFound(_)) => {
-                    return Err(Error::Unavailable("the hub has lost it".to_owned()));
-                }
-                Err(error) => {
-                    tracing::debug!(%run, %error, "the hub cannot be asked");
-                    continue;
-                }
-            };
-            if task.state().is_terminal() && self.home.read(run, 0, 1).await?.is_empty() {
-                let outcome = Outcome::of(&task);
-                let why = [outcome.error, outcome.text]
-                    .into_iter()
-                    .find(|why| !why.is_empty())
-                    .unwrap_or_else(|| format!("its task is {}", outcome.state.label()));
-                return Err(match outcome.state {
-                    TaskState::Rejected => Error::Refused(why),
-                    _ => Error::Unavailable(why),
-                });
-            }
-        }
+        let error = match self.cortex.starter().begin(message, routing).await {
+            Ok(_) => return Ok(()),
+            Err(error) => error,
+        };
+        Err(match (error, &submission.asked.key) {
+            // The same key, whose run the hub knows and the journal not.
+            (BeginError::Hub(HubError::Conflict(_)), Some(key)) => Error::KeyReused {
+                key: key.clone(),
+                run: run.to_string(),
+            },
+            (BeginError::Refused(why), _) => Error::Refused(why),
+            (error, _) => Error::Unavailable(error.to_string()),
+        })
     }
 }
 

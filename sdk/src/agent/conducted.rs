@@ -15,6 +15,7 @@ use super::{
     giving_up::{self, GivingUp},
     hosted::Hosted,
     origin::Origin,
+    own_runs::Untold,
     runs::{ANSWER, Held, Runs},
     work::{self, Job, panicked},
 };
@@ -44,8 +45,8 @@ pub(super) struct Conducted {
 
 /// A run that begins.
 pub(super) struct Beginning {
-    started: RunStarted,
-    world: Arc<dyn World>,
+    pub(super) started: RunStarted,
+    pub(super) world: Arc<dyn World>,
 }
 
 impl Conducted {
@@ -64,8 +65,22 @@ impl Conducted {
     ///
     /// The task ends so, without a run.
     pub(super) async fn begin(&self) -> Result<Beginning, Failure> {
+        self.show_begun().await;
+        self.beginning()
+    }
+
+    /// Shows the task as WORKING.
+    pub(super) async fn show_begun(&self) {
         // An error says that the connection is closed: the run will find out.
         let _ = self.context.publish_update("").await;
+    }
+
+    /// How the run of this message begins, of which nobody is told.
+    ///
+    /// # Errors
+    ///
+    /// There is no run.
+    pub(super) fn beginning(&self) -> Result<Beginning, Failure> {
         let begin = AssertUnwindSafe(|| {
             let beginning = self.conductor.begin(&self.context)?;
             let world = self.conductor.world(&self.context, self.held.run());
@@ -113,7 +128,7 @@ impl Conducted {
     }
 
     /// Takes the run in hand. In a journal that survives, the message is done with from here on. Nothing if there is nothing to drive.
-    async fn open(&mut self, first: Option<RunStarted>) -> Option<LeasedRun> {
+    pub(super) async fn open(&mut self, first: Option<RunStarted>) -> Option<LeasedRun> {
         let driver = self.runs.driver();
         let opening = driver.open(self.held.run().clone(), self.runs.owner(), first);
         let error = match timeout(ANSWER, opening).await {
@@ -162,14 +177,24 @@ impl Conducted {
                 }
                 Ok(task) => {
                     if task.state() == TaskState::Submitted {
-                        // An error says that the connection is closed.
-                        let _ = self.context.publish_update("").await;
+                        self.show_begun().await;
                     }
                     return Ok(None);
                 }
-                Err(Error::NotFound(_)) => {
-                    return Ok(Some("the hub no longer knows the task".to_owned()));
-                }
+                Err(Error::NotFound(_)) => match self.is_untold().await {
+                    Ok(false) => return Ok(Some("the hub no longer knows the task".to_owned())),
+                    Ok(true) => match self.tell_of_task().await {
+                        Ok(()) => {
+                            self.show_begun().await;
+                            return Ok(None);
+                        }
+                        Err(Untold::Stopping) => return Err(Stopped),
+                        Err(Untold::Refused(error)) => {
+                            return Ok(Some(format!("the hub does not take its task: {error}")));
+                        }
+                    },
+                    Err(error) => tracing::debug!(task_id, %error, "the journal cannot be read"),
+                },
                 Err(error) => tracing::debug!(task_id, %error, "the hub cannot be asked yet"),
             }
             tokio::select! {
@@ -200,7 +225,7 @@ impl Conducted {
     }
 
     /// Drives the run until it is over or somebody else's; one that breaks off is given up. `gone` says that nobody is to be told.
-    async fn drive(
+    pub(super) async fn drive(
         mut self,
         hand: LeasedRun,
         world: Arc<dyn World>,
@@ -213,7 +238,7 @@ impl Conducted {
     }
 
     /// Ends a run that cannot go on, in its journal and for who waits.
-    async fn give_up(mut self, why: &str, gone: Option<String>) -> Option<Lease> {
+    pub(super) async fn give_up(mut self, why: &str, gone: Option<String>) -> Option<Lease> {
         if self.runs.journal().is_some() {
             self.conductor = GivingUp::because(why);
             let hand = self.open(None).await?;

@@ -18,6 +18,7 @@ use super::{
     AgentType, InFlight, Slots, StopReason,
     handlers::Handlers,
     intake::{Found, conversation},
+    own_runs::Start,
     recovery::Orphan,
     runs::Runs,
 };
@@ -45,7 +46,9 @@ pub(super) struct Dispatcher {
     pub(super) runs: Arc<Runs>,
     /// The runs that were left behind.
     pub(super) orphans: mpsc::Receiver<Orphan>,
-    /// Who looks for those, and whether what is in hand is still wanted.
+    /// The runs that the agent is to begin by itself.
+    pub(super) starts: mpsc::Receiver<Start>,
+    /// Who looks for orphans, and whether what is in hand is still wanted.
     pub(super) looking: JoinSet<()>,
     /// What the agent becomes.
     pub(super) changes: mpsc::Receiver<Change>,
@@ -103,6 +106,9 @@ impl Dispatcher {
                     Some(delivered) => self.take(delivered).await,
                     None => break,
                 },
+                Some(start) = self.starts.recv(), if self.adopted < self.concurrency => {
+                    self.begin_own(start);
+                }
                 Some(orphan) = self.orphans.recv(), if self.adopted < self.concurrency => {
                     self.adopt(orphan).await;
                 }
@@ -110,10 +116,15 @@ impl Dispatcher {
         }
         deliveries.close();
         self.orphans.close();
+        self.starts.close();
         self.drain(deliveries).await
     }
 
     async fn take(&mut self, delivered: Delivered) {
+        if delivered.event.sender() == self.client.agent_id() {
+            // The run that the agent began with it, if it is such a message, waits for nothing.
+            return self.skip(delivered.lease, "it is the agent's own").await;
+        }
         if let Some(Payload::Message(message)) = &delivered.event.payload
             && let Some(waiting) = self.reading.get_mut(conversation(message))
         {

@@ -44,11 +44,21 @@ impl Handlers {
         }
     }
 
+    /// The handler of a message from the mailbox.
     pub(super) fn choose(&self, message: &Message, routing: &AgentEventMetadata) -> Chosen {
         let is_directed = !routing.to_agent_id.is_empty();
-        let choice = self
-            .routes
-            .choose(message, &routing.from_agent_id, is_directed);
+        self.chosen(
+            self.routes
+                .choose(message, &routing.from_agent_id, is_directed),
+        )
+    }
+
+    /// The handler of a message that the agent begins a run with by itself.
+    pub(super) fn choose_own(&self, message: &Message) -> Chosen {
+        self.chosen(self.routes.choose(message, "", true))
+    }
+
+    fn chosen(&self, choice: Choice) -> Chosen {
         let handler = match choice {
             Choice::Handler(place) => self.named.get(place),
             Choice::Any => self.any.as_ref(),

@@ -242,7 +242,7 @@ impl Dispatcher {
         self.spawn_run(context, job.finish(handling), false, span);
     }
 
-    fn spawn_run(
+    pub(super) fn spawn_run(
         &mut self,
         context: TaskContext,
         work: impl Future<Output = Option<Lease>> + Send + 'static,
@@ -268,7 +268,7 @@ impl Dispatcher {
         self.working.spawn(work.instrument(span));
     }
 
-    fn context(
+    pub(super) fn context(
         &self,
         origin: Origin,
         attempt: u32,
@@ -294,7 +294,7 @@ impl Dispatcher {
     }
 }
 
-fn span(context: &TaskContext) -> Span {
+pub(super) fn span(context: &TaskContext) -> Span {
     info_span!(
         "task",
         agent = context.client().agent_id(),

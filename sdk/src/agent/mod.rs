@@ -14,6 +14,7 @@ mod intake;
 mod lost;
 mod model;
 mod origin;
+mod own_runs;
 mod recovery;
 mod routes;
 mod running;
@@ -32,6 +33,7 @@ pub(crate) use agent_type::AGENT_TYPE;
 pub use agent_type::AgentType;
 pub use builder::AgentBuilder;
 pub(crate) use in_flight::{InFlight, InFlightGuard, StopReason, StopSignal};
+pub use own_runs::{BeginError, RunStarter};
 pub use running::RunningAgent;
 pub(crate) use slots::{Lent, Slots};
 

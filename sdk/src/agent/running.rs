@@ -14,7 +14,9 @@ use super::{
     Agent, AgentBuilder, InFlight, Slots,
     dispatcher::{Change, Dispatcher, LAST_WORDS},
     handlers::Handlers,
-    lost, recovery,
+    lost,
+    own_runs::RunStarter,
+    recovery,
     runs::Runs,
     wanted,
 };
@@ -34,6 +36,7 @@ pub struct RunningAgent {
     dispatcher: JoinSet<Vec<Lease>>,
     stop: CancellationToken,
     changes: mpsc::Sender<Change>,
+    starter: RunStarter,
     /// The version that the hub knows this instance by.
     version: Mutex<String>,
     /// The longest that the work may take to end.
@@ -45,6 +48,11 @@ impl RunningAgent {
     /// The agent's own connection.
     pub fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// Begins runs of the agent's own.
+    pub fn run_starter(&self) -> RunStarter {
+        self.starter.clone()
     }
 
     /// Takes no more work, waits for the handlers at work, 10 s unless the builder says otherwise, gives back what was not handled,
@@ -167,6 +175,7 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
     );
     let (found, orphans) = mpsc::channel(1);
     let (changes, changed) = mpsc::channel(1);
+    let (start, starts) = mpsc::channel(1);
     let mut looking = JoinSet::new();
     looking.spawn(recovery::find(
         Arc::clone(&runs),
@@ -191,6 +200,7 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
         working: JoinSet::new(),
         runs,
         orphans,
+        starts,
         looking,
         changes: changed,
         adopted: 0,
@@ -202,6 +212,7 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
         client,
         dispatcher: running,
         changes,
+        starter: RunStarter(start),
         version: Mutex::new(version),
         drain,
         _stop_on_drop: stop.clone().drop_guard(),
