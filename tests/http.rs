@@ -138,6 +138,62 @@ fn a_watcher_comes_back_after_everything_was_killed() {
     assert_eq!(again, frames, "whoever comes late sees the same");
 }
 
+const HELLO: &str = r#"{"objective": "hello", "mode": "chat"}"#;
+
+/// Cortex alone, with its runs at this address.
+fn cortex(system: &System, http: &str) -> Process {
+    let cortex = system.start(&["cortex", "--http", http]);
+    cortex.line_with("is connected");
+    cortex
+}
+
+/// The run comes to one end, and the hub has one task of it.
+fn ends_once(system: &System, http: &str, run: &str) {
+    let mut events = watch(http, run, 0);
+    let frames: Vec<Value> = std::iter::from_fn(|| events.frame()).collect();
+    let count = |kind: &str| kinds(&frames).iter().filter(|k| **k == kind).count();
+    assert_eq!((count("start"), count("complete")), (1, 1), "{frames:?}");
+    let tasks = eventually("the task ends", || {
+        let tasks = system.json(&["tasks", "list", "--json"]);
+        let is_over = |task: &Value| task["state"] == "completed";
+        tasks.iter().all(is_over).then_some(tasks)
+    });
+    assert_eq!(tasks.len(), 1, "{tasks:?}");
+}
+
+/// The journal has the run and the hub has not heard of it when Cortex is killed: the next Cortex tells the hub, and the run ends once.
+///
+/// spec: ORC-8
+#[test]
+fn killed_between_the_journal_and_the_hub_a_run_ends_once() {
+    let (system, hub) = System::durable_broker();
+    let http = free_address();
+    let first = cortex(&system, &http);
+    hub.kill();
+    let run = start(&http, HELLO);
+    let place = format!("/v1/runs/{run}");
+    assert_eq!(get(&http, &place).json()["state"], "working");
+    first.kill();
+
+    let _hub = system.start_durable_broker();
+    let _second = cortex(&system, &http);
+    ends_once(&system, &http, &run);
+}
+
+/// A run that is asked for while the hub is away, for longer than its lease bears to wait, goes on when the hub is back.
+///
+/// spec: ORC-8
+#[test]
+fn a_run_that_is_asked_for_without_a_hub_goes_on_when_there_is_one() {
+    let (system, hub) = System::durable_broker();
+    let http = free_address();
+    let _cortex = cortex(&system, &http);
+    hub.kill();
+    let run = start(&http, HELLO);
+    let _hub = system.start_durable_broker();
+    ends_once(&system, &http, &run);
+}
+
 /// Streams end on shutdown, so that neither side waits for the other.
 #[test]
 fn somebody_who_watches_holds_nothing_up_when_everything_stops() {

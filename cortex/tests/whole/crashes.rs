@@ -6,8 +6,12 @@ use std::sync::{
 };
 
 use agenthub_broker::Server;
-use agenthub_cortex::Running;
+use agenthub_cortex::{
+    Asked, Running,
+    brief::{Brief, Mode},
+};
 use agenthub_sdk::{
+    Outcome,
     model::{LanguageModel, Request},
     proto::a2a::{Message, Role},
     runs::{
@@ -242,6 +246,66 @@ async fn before_the_model_has_answered() {
     let hello = ("hello".to_owned(), false);
     assert_eq!(mind.questions(), [hello.clone(), hello]);
     hears(&ann, &mut messages, &["you said: hello"]).await;
+    second.stop().await;
+}
+
+/// The hub knows the task of a run that Cortex began by itself, and the journal has nothing but its beginning.
+///
+/// spec: ORC-8
+#[tokio::test]
+async fn before_anything_was_done_for_a_run_of_its_own() {
+    let system = System::new().await;
+    let (mind, _) = Mind::new(|_| false);
+    let (tell, mut told) = mpsc::channel(1);
+    let silent = Lasting {
+        inner: system.journal.clone(),
+        left: AtomicUsize::new(1),
+        writes_last: false,
+        tell,
+    };
+    let first = system.cortex_on(Arc::new(silent), mind.model()).await;
+    let asked = Asked {
+        brief: Brief {
+            objective: "hello".to_owned(),
+            mode: Mode::Chat,
+            ..Brief::default()
+        },
+        key: None,
+        resumes: None,
+        trace: None,
+    };
+    let (message, routing) = asked.message(asked.task_id());
+    let task_id = message.task_id.clone();
+    let starter = first.handle().starter().clone();
+    let began = within(starter.begin(message.clone(), routing.clone())).await;
+    assert_eq!(began, Ok(true));
+    within(told.recv()).await.expect("it goes on");
+    let again = within(starter.begin(message.clone(), routing.clone())).await;
+    assert_eq!(again, Ok(false), "it is in hand");
+    drop(first);
+
+    let second = system.cortex(mind.model()).await;
+    let ann = User::new(&system.hub, "ann").await;
+    let task = within(async {
+        loop {
+            let task = ann
+                .client
+                .task(&task_id, 10)
+                .await
+                .expect("the hub knows it");
+            if task.state().is_terminal() {
+                return task;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert_eq!(said(&Outcome::of(&task)), "you said: hello");
+    assert_eq!((task.requester(), task.assignee()), ("cortex", "cortex"));
+    assert_eq!(mind.questions(), [("hello".to_owned(), false)]);
+    let starter = second.handle().starter().clone();
+    let again = within(starter.begin(message, routing)).await;
+    assert_eq!(again, Ok(false), "it is over");
     second.stop().await;
 }
 

@@ -182,7 +182,7 @@ impl Conducted {
                 let _ = reply.send(Ok(false));
                 return None;
             }
-            Err(journal::Error::Held { .. }) => {
+            Err(journal::Error::Leased { .. }) => {
                 let _ = reply.send(Ok(false));
                 return None;
             }

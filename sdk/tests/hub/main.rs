@@ -17,6 +17,7 @@ mod instances;
 mod journals;
 mod lost;
 mod order;
+mod own_runs;
 mod presence;
 #[cfg(unix)]
 mod processes;
