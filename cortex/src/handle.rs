@@ -4,17 +4,11 @@ use std::sync::Arc;
 
 use agenthub_proto::cortex::{ChatRequest, Frame};
 use agenthub_sdk::{Client, durable::RunStarter, runs::Journal};
-use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Status};
 
-use crate::{
-    chat::call,
-    live::{Approvals, Threads, Watching},
-    settings::Others,
-    shared::Shared,
-};
+use crate::{chat::call, live::LiveRuns, settings::Others, shared::Shared};
 
 /// A Cortex at work, as the rest of its process uses it. Clones are the same, and do not keep it from stopping.
 #[derive(Clone, Debug)]
@@ -45,24 +39,9 @@ impl Handle {
         self.shared.settings.others.as_ref()
     }
 
-    /// Watchers of runs.
-    pub fn watching(&self) -> &Watching {
-        self.shared.watching()
-    }
-
-    /// Questions that wait for a person.
-    pub fn approvals(&self) -> &Approvals {
-        self.shared.approvals()
-    }
-
-    /// The active runs of threads.
-    pub fn threads(&self) -> &Threads {
-        self.shared.threads()
-    }
-
-    /// Until when known agents may come back before they count as away.
-    pub fn returning_until(&self) -> Instant {
-        self.shared.begun() + self.shared.settings.returning
+    /// The runs that are live in this process.
+    pub fn live(&self) -> &LiveRuns {
+        self.shared.live()
     }
 
     /// Runs a task until it ends or Cortex stops, which waits for it.

@@ -2,8 +2,8 @@
 //!
 //! Cortex is an agent like any other, made with the SDK. What a user says becomes a chat turn (`chat/`); an objective with constraints becomes a run
 //! that plans, hands off and checks (`orchestrator/`). Both are runs: asked for by a brief (`brief.rs`) in a message (`asked.rs`), shown as
-//! frames (`frames.rs`, and those of chat turns in `frame.rs`), and known while they live in this process (`live/`). `shared.rs` holds what
-//! outlives a run. Who starts, lists and watches runs over gRPC and HTTP is the crate `agenthub-api`, which uses a [`Handle`].
+//! frames (`frames.rs`, and those of chat turns in `frame.rs`), begun in `starting.rs`, and known while they live in this process (`live/`).
+//! `shared.rs` holds what outlives a run. Who starts, lists and watches runs over gRPC and HTTP is the crate `agenthub-api`, which uses a [`Handle`].
 //!
 //! `brief.rs`, `asked.rs`, `frames.rs` and `frame.rs` are pure.
 
@@ -19,6 +19,7 @@ mod origin;
 mod roster;
 mod settings;
 mod shared;
+mod starting;
 
 use std::{sync::Arc, time::Duration};
 
@@ -36,12 +37,11 @@ pub use asked::Asked;
 pub use chat::{projection::phase_of, turn::ChatTurn};
 pub use frames::Frames;
 pub use handle::Handle;
-pub use live::{Active, Approvals, Threads, Watched, Watching};
-pub use orchestrator::{
-    Orchestrator, RESULTS, Reached, WorkState, capabilities, handoff, reached, results_of,
-};
+pub use live::{Begun, Coming, LiveRuns, StartError, Watched};
+pub use orchestrator::{Orchestrator, RESULTS, Reached, WorkState, handoff, reached, results_of};
 pub use origin::{CHAT_REQUEST, CHAT_RESPONSE, CORTEX};
 pub use settings::{Others, Settings};
+pub use starting::Started;
 
 use crate::{
     asked::ORCHESTRATE,
@@ -178,7 +178,7 @@ async fn left_behind(shared: &Shared) {
     match timeout(LISTING, shared.journal().list(&filter)).await {
         Ok(Ok(listed)) => {
             for left in listed.iter().filter(|left| !left.thread.is_empty()) {
-                shared.threads().leave(&left.thread, &left.run);
+                shared.live().leave_thread(&left.thread, &left.run);
             }
         }
         Ok(Err(error)) => tracing::warn!(%error, "the runs that were left cannot be listed"),

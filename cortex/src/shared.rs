@@ -21,7 +21,7 @@ use crate::{
         conversation::{Conversation, Key, Turn},
         prompt::Present,
     },
-    live::{Approvals, Noticed, Threads, Watching},
+    live::{LiveRuns, Noticed},
     orchestrator::Past,
     origin::CORTEX,
     roster::Roster,
@@ -36,9 +36,7 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) roster: Roster,
     journal: Arc<dyn Journal>,
-    watching: Watching,
-    approvals: Approvals,
-    threads: Threads,
+    live: LiveRuns,
     past: Past,
     begun: Instant,
     conversations: Mutex<Conversations>,
@@ -74,11 +72,11 @@ pub(crate) enum Refused {
 
 impl Shared {
     pub(crate) fn new(settings: Settings) -> Self {
-        let watching = Watching::default();
+        let live = LiveRuns::default();
         let in_memory = || Arc::new(MemoryJournal::default()) as _;
         let journal = Noticed {
             journal: settings.journal.clone().unwrap_or_else(in_memory),
-            watching: watching.clone(),
+            live: live.clone(),
         };
         let journal: Arc<dyn Journal> = Arc::new(journal);
         Self {
@@ -87,9 +85,7 @@ impl Shared {
             past: Past::new(Arc::clone(&journal)),
             begun: Instant::now(),
             journal,
-            watching,
-            approvals: Approvals::default(),
-            threads: Threads::default(),
+            live,
             conversations: Mutex::default(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
@@ -106,19 +102,9 @@ impl Shared {
         &self.journal
     }
 
-    /// Who waits for what is written down next.
-    pub(crate) fn watching(&self) -> &Watching {
-        &self.watching
-    }
-
-    /// What waits for a person.
-    pub(crate) fn approvals(&self) -> &Approvals {
-        &self.approvals
-    }
-
-    /// The active runs of threads.
-    pub(crate) fn threads(&self) -> &Threads {
-        &self.threads
+    /// The runs that are live in this process.
+    pub(crate) fn live(&self) -> &LiveRuns {
+        &self.live
     }
 
     /// What earlier runs led to.

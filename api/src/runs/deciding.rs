@@ -86,7 +86,7 @@ impl Inner {
             run: id.to_owned(),
             approval: approval.to_owned(),
         };
-        let own = self.cortex.approvals();
+        let own = self.cortex.live();
         let is_elsewhere = !own.answer(&run, approval, decision.clone());
         if is_elsewhere {
             if !shelf.known(&run).await?.waits_for(approval) {
@@ -119,12 +119,14 @@ impl Inner {
 
     /// Waits until this is so.
     async fn until(&self, id: &str, is_so: impl Fn(&Known) -> bool) -> Result<(), Error> {
-        let mut watched = self.cortex.watching().of(&RunId::new(id));
+        let mut watched = self.cortex.live().watch(&RunId::new(id));
         let (shelf, run, mut known) = loop {
             match self.known(id).await {
                 Ok(known) => break known,
                 // It has not begun.
-                Err(Error::NotFound { .. }) if self.submitted.view(&RunId::new(id)).is_some() => {
+                Err(Error::NotFound { .. })
+                    if self.cortex.live().coming(&RunId::new(id)).is_some() =>
+                {
                     watched.more_than(0).await;
                 }
                 Err(error) => return Err(error),

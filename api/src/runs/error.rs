@@ -1,6 +1,6 @@
 //! Why something is not done for a run.
 
-use agenthub_cortex::brief::Fault;
+use agenthub_cortex::{StartError, brief::Fault};
 use agenthub_sdk::runs::journal;
 
 /// Why something is not done for a run.
@@ -100,6 +100,24 @@ impl From<journal::Error> for Error {
                 why: format!("has {cursor:?}, which no list has given"),
             },
             error => Self::Unavailable(error.to_string()),
+        }
+    }
+}
+
+impl From<StartError> for Error {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Invalid(fault) => fault.into(),
+            StartError::ThreadBusy { thread, run } => Self::ThreadBusy {
+                thread,
+                run: run.to_string(),
+            },
+            StartError::KeyReused { key, run } => Self::KeyReused {
+                key,
+                run: run.to_string(),
+            },
+            StartError::Refused(why) => Self::Refused(why),
+            StartError::Unavailable(why) => Self::Unavailable(why),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use agenthub_cortex::{Frames, Watched, Watching};
+use agenthub_cortex::{Frames, LiveRuns, Watched};
 use agenthub_sdk::{
     proto::cortex as pb,
     runs::{RunEvent, RunId, journal::Entry},
@@ -23,7 +23,7 @@ impl Inner {
     /// [`Error::NotFound`], [`Error::Unavailable`].
     pub(super) async fn follow(&self, id: &str, after: u64) -> Result<Following, Error> {
         let (shelf, run) = self.find(id).await?;
-        Following::new(shelf, self.cortex.watching(), run, after).await
+        Following::new(shelf, self.cortex.live(), run, after).await
     }
 }
 
@@ -48,7 +48,7 @@ impl Following {
     /// # Errors
     ///
     /// [`Error::NotFound`], [`Error::Unavailable`].
-    async fn new(shelf: Shelf, watching: &Watching, run: RunId, after: u64) -> Result<Self, Error> {
+    async fn new(shelf: Shelf, live: &LiveRuns, run: RunId, after: u64) -> Result<Self, Error> {
         let first = shelf.read(&run, 0, 1).await?.into_iter().next();
         let first = first.ok_or_else(|| Error::no_run(run.as_str()))?;
         let thread = match &first.event {
@@ -57,7 +57,7 @@ impl Following {
         };
         Ok(Self {
             frames: Frames::new(run.as_str(), &thread, &shelf.owner),
-            watched: watching.of(&run),
+            watched: live.watch(&run),
             shelf,
             run,
             after,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use agenthub_cortex::{
-    Asked, ChatTurn, Frames, Orchestrator, WorkState,
+    Asked, CORTEX, ChatTurn, Coming, Frames, Orchestrator, WorkState,
     brief::{Brief, Mode},
     reached,
 };
@@ -238,6 +238,33 @@ pub(super) fn begun(run: &RunId, owner: &str, first: &Entry) -> Result<RunView, 
 }
 
 impl RunView {
+    /// A run that comes.
+    pub(super) fn coming(run: &RunId, coming: &Coming) -> Self {
+        let brief = &coming.asked.brief;
+        Self {
+            id: run.to_string(),
+            mode: brief.mode.label().to_owned(),
+            agent: brief.agent.clone().unwrap_or_else(|| CORTEX.to_owned()),
+            thread_id: coming.thread.clone(),
+            state: RunState::Submitted,
+            objective: brief.objective.clone(),
+            created_at: coming.at_ms,
+            ended_at: None,
+            phase: String::new(),
+            depth: 0,
+            tokens: 0,
+            tokens_estimated: false,
+            calls: 0,
+            approvals: Vec::new(),
+            result: None,
+            error: None,
+            task_id: coming.task_id.to_string(),
+            parent_task_id: String::new(),
+            resumes: coming.asked.resumes.clone(),
+            series: brief.series.clone().unwrap_or_default(),
+        }
+    }
+
     /// Takes in how it ended.
     pub(super) fn end(&mut self, outcome: &RunOutcome, at_ms: u64) {
         self.ended_at = Some(at_ms);

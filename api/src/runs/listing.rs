@@ -85,7 +85,10 @@ impl Inner {
         }
         match self.find(id).await {
             Ok((shelf, run)) => self.view(&shelf, &run).await,
-            Err(error @ Error::NotFound { .. }) => self.submitted.view(&run).ok_or(error),
+            Err(error @ Error::NotFound { .. }) => match self.cortex.live().coming(&run) {
+                Some(coming) => Ok(RunView::coming(&run, &coming)),
+                None => Err(error),
+            },
             Err(error) => Err(error),
         }
     }
@@ -112,7 +115,11 @@ impl Inner {
         let mut merge = Merge::new(self.shelves().await, &query, limit)?;
         let mut page = RunPage::default();
         if query.page_token.is_none() {
-            page.runs = self.submitted.views();
+            let coming = self.cortex.live().all_coming();
+            page.runs = coming
+                .iter()
+                .map(|(run, coming)| RunView::coming(run, coming))
+                .collect();
             page.runs.retain(|view| query.takes(view));
             page.runs.sort_by_key(|view| Reverse(view.created_at));
         }

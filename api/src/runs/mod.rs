@@ -1,6 +1,6 @@
 //! Runs: started, watched, answered and called back, whoever serves them.
 //!
-//! Whoever asks for a run gives a brief. Cortex is asked for it over the hub (`starting.rs`, `submitted.rs`). What is told of runs comes from their
+//! Whoever asks for a run gives a brief, with which Cortex begins it ([`Handle::start`]). What is told of runs comes from their
 //! journals alone: how a run stands (`known.rs`, in lists `sketched.rs`), who handed what to whom (`graph.rs`), and what it shows
 //! (`following.rs`), so that a reader who comes late, or after a restart, sees the same.
 //!
@@ -17,14 +17,12 @@ mod merging;
 mod reading;
 mod results;
 mod sketched;
-mod starting;
-mod submitted;
 mod view;
 
 use std::sync::Arc;
 
 use agenthub_cortex::{
-    Asked, CORTEX, Handle,
+    Asked, CORTEX, Handle, Started,
     brief::{Brief, Budget, Constraints},
 };
 use agenthub_sdk::{
@@ -46,7 +44,6 @@ pub(crate) use view::{
 
 use following::Following;
 use reading::{Over, Shelf};
-use submitted::Submitted;
 
 /// The runs of a Cortex, and those of other agents whose journals it has. Clones are the same.
 #[derive(Clone, Debug)]
@@ -58,7 +55,6 @@ struct Inner {
     /// Cortex's own journal.
     home: Shelf,
     over: Over,
-    submitted: Submitted,
 }
 
 impl Runs {
@@ -72,7 +68,6 @@ impl Runs {
             cortex,
             home,
             over: Over::default(),
-            submitted: Submitted::default(),
         }))
     }
 
@@ -94,7 +89,6 @@ impl Runs {
         key: Option<&str>,
         trace: Option<TraceContext>,
     ) -> Result<StartedRun, Error> {
-        brief.check()?;
         let asked = Asked {
             brief,
             key: key.map(str::to_owned),
@@ -134,12 +128,17 @@ impl Runs {
         id: &str,
         after: u64,
     ) -> Result<impl Stream<Item = Result<pb::Frame, Error>> + Send + 'static + use<>, Error> {
-        let following = match self.0.beginning(&RunId::new(id)).await? {
+        let run = RunId::new(id);
+        let live = self.0.cortex.live();
+        if let Some(coming) = live.coming(&run) {
+            coming.begun().await?;
+        }
+        let following = match live.coming(&run) {
             None => Either::Left(ready(Ok(self.0.follow(id, after).await?))),
             Some(late) => {
                 let (inner, id) = (Arc::clone(&self.0), id.to_owned());
                 Either::Right(async move {
-                    late.await?;
+                    late.over().await?;
                     inner.follow(&id, after).await
                 })
             }
@@ -224,7 +223,7 @@ impl Runs {
         follow: bool,
     ) -> impl Stream<Item = ApprovalView> + Send + 'static + use<> {
         let home = self.0.home.clone();
-        let asked = self.0.cortex.approvals().all(follow);
+        let asked = self.0.cortex.live().questions(follow);
         let own = asked.filter_map(move |(run, approval)| {
             let home = home.clone();
             async move { home.approval(&run, &approval).await }
@@ -243,5 +242,21 @@ impl Runs {
         metrics: Map<String, Value>,
     ) -> Result<RunView, Error> {
         self.0.record(id, metrics).await
+    }
+}
+
+impl Inner {
+    /// Starts a run, or finds the one that was started under the same key.
+    async fn begin(&self, asked: Asked) -> Result<StartedRun, Error> {
+        let Started {
+            run,
+            coming,
+            is_new,
+        } = self.cortex.start(asked).await?;
+        let run = match self.get(run.as_str()).await {
+            Err(Error::NotFound { .. }) => RunView::coming(&run, &coming),
+            run => run?,
+        };
+        Ok(StartedRun { run, is_new })
     }
 }

@@ -1,41 +1,25 @@
-//! What waits for a person, among the runs that this process drives.
-
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+//! Questions that wait for a person.
 
 use agenthub_sdk::runs::{Approval, Decision, RunId};
 use futures_util::{Stream, stream};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 
-/// The approvals that wait for an answer. Clones are the same.
-#[derive(Clone, Debug, Default)]
-pub struct Approvals(Arc<Inner>);
+use super::LiveRuns;
 
-#[derive(Debug, Default)]
-struct Inner {
-    waiting: Mutex<BTreeMap<Place, Waiting>>,
-    /// How many were ever asked.
-    asked: watch::Sender<u64>,
-}
-
-/// A run and an approval's id.
-type Place = (RunId, String);
-
+/// A question that waits for its answer.
 #[derive(Debug)]
-struct Waiting {
+pub(super) struct Question {
     approval: Approval,
-    /// Counts from 1.
+    /// Counts the questions of all runs, from 1.
     number: u64,
     answer: oneshot::Sender<Decision>,
 }
 
-impl Approvals {
+impl LiveRuns {
     /// Asks, and waits for the answer. Dropping the future withdraws the question. The same question asked again takes the place of the one
     /// before.
-    pub async fn ask(&self, run: &RunId, approval: &Approval) -> Decision {
-        let mut asking = self.put(run, approval);
+    pub(crate) async fn ask(&self, run: &RunId, approval: &Approval) -> Decision {
+        let mut asking = self.put_question(run, approval);
         match (&mut asking.answer).await {
             Ok(decision) => decision,
             // Another one has asked the same in its place: that one is answered.
@@ -43,29 +27,32 @@ impl Approvals {
         }
     }
 
-    fn put(&self, run: &RunId, approval: &Approval) -> Asking {
+    fn put_question(&self, run: &RunId, approval: &Approval) -> Asking {
         let (answer, answered) = oneshot::channel();
-        let place = (run.clone(), approval.id.clone());
+        let mut state = self.lock();
         let mut number = 0;
-        let mut waiting = self.lock();
         self.0.asked.send_modify(|asked| {
             *asked += 1;
             number = *asked;
         });
-        waiting.insert(
-            place.clone(),
-            Waiting {
-                approval: approval.clone(),
-                number,
-                answer,
-            },
-        );
-        drop(waiting);
+        let question = Question {
+            approval: approval.clone(),
+            number,
+            answer,
+        };
+        let before = state
+            .run(run)
+            .questions
+            .insert(approval.id.clone(), question);
+        if let Some(before) = before {
+            state.questions.remove(&before.number);
+        }
+        let place = (run.clone(), approval.id.clone());
+        state.questions.insert(number, place);
         Asking {
             answer: answered,
             _place: Withdrawn {
-                approvals: self.clone(),
-                place,
+                live: self.clone(),
                 number,
             },
         }
@@ -73,45 +60,44 @@ impl Approvals {
 
     /// Answers a question. Only the first answer counts; `false` says that nobody waits for this one.
     pub fn answer(&self, run: &RunId, approval: &str, decision: Decision) -> bool {
-        let waiting = self.lock().remove(&(run.clone(), approval.to_owned()));
-        waiting.is_some_and(|waiting| waiting.answer.send(decision).is_ok())
+        let question = self.lock().take_question(run, approval);
+        question.is_some_and(|question| question.answer.send(decision).is_ok())
     }
 
-    /// What waits, in the order in which it was asked; with `follow` also what comes.
-    pub fn all(
+    /// The questions that wait, in the order in which they were asked; with `follow` also those that come.
+    pub fn questions(
         &self,
         follow: bool,
     ) -> impl Stream<Item = (RunId, Approval)> + Send + 'static + use<> {
         let state = (self.clone(), self.0.asked.subscribe(), 0_u64);
-        stream::unfold(
-            state,
-            move |(approvals, mut changes, mut seen)| async move {
-                loop {
-                    changes.borrow_and_update();
-                    if let Some((number, asked)) = approvals.first_behind(seen) {
-                        seen = number;
-                        return Some((asked, (approvals, changes, seen)));
-                    }
-                    if !follow || changes.changed().await.is_err() {
-                        return None;
-                    }
+        stream::unfold(state, move |(live, mut changes, mut seen)| async move {
+            loop {
+                changes.borrow_and_update();
+                if let Some((number, asked)) = live.question_behind(seen) {
+                    seen = number;
+                    return Some((asked, (live, changes, seen)));
                 }
-            },
-        )
+                if !follow || changes.changed().await.is_err() {
+                    return None;
+                }
+            }
+        })
     }
 
-    fn first_behind(&self, seen: u64) -> Option<(u64, (RunId, Approval))> {
-        let waiting = self.lock();
-        let behind = waiting.iter().filter(|(_, waiting)| waiting.number > seen);
-        let ((run, _), first) = behind.min_by_key(|(_, waiting)| waiting.number)?;
-        Some((first.number, (run.clone(), first.approval.clone())))
+    fn question_behind(&self, seen: u64) -> Option<(u64, (RunId, Approval))> {
+        let state = self.lock();
+        let (number, (run, id)) = state.questions.range(seen + 1..).next()?;
+        let question = state.runs.get(run)?.questions.get(id)?;
+        Some((*number, (run.clone(), question.approval.clone())))
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Place, Waiting>> {
-        self.0
-            .waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+impl super::State {
+    fn take_question(&mut self, run: &RunId, approval: &str) -> Option<Question> {
+        let question = self.runs.get_mut(run)?.questions.remove(approval)?;
+        self.questions.remove(&question.number);
+        self.settle(run);
+        Some(question)
     }
 }
 
@@ -123,19 +109,16 @@ struct Asking {
 
 /// Takes the question back when it is dropped.
 struct Withdrawn {
-    approvals: Approvals,
-    place: Place,
+    live: LiveRuns,
     number: u64,
 }
 
 impl Drop for Withdrawn {
     fn drop(&mut self) {
-        let mut waiting = self.approvals.lock();
-        if waiting
-            .get(&self.place)
-            .is_some_and(|w| w.number == self.number)
-        {
-            waiting.remove(&self.place);
+        let mut state = self.live.lock();
+        // An answer, or the same question asked again, has taken it away.
+        if let Some((run, id)) = state.questions.get(&self.number).cloned() {
+            state.take_question(&run, &id);
         }
     }
 }
@@ -162,54 +145,54 @@ mod tests {
     /// spec: ORC-12.3
     #[tokio::test]
     async fn an_answer_reaches_who_asked_once() {
-        let approvals = Approvals::default();
+        let live = LiveRuns::default();
         let (run, shown) = (RunId::new("r"), approval("send"));
-        let mut asking = Box::pin(approvals.ask(&run, &shown));
+        let mut asking = Box::pin(live.ask(&run, &shown));
         assert!(asking.as_mut().now_or_never().is_none());
-        assert!(!approvals.answer(&run, "another", yes()));
-        assert!(!approvals.answer(&RunId::new("q"), &shown.id, yes()));
-        assert!(approvals.answer(&run, &shown.id, yes()));
-        assert!(!approvals.answer(&run, &shown.id, yes()), "it is used up");
+        assert!(!live.answer(&run, "another", yes()));
+        assert!(!live.answer(&RunId::new("q"), &shown.id, yes()));
+        assert!(live.answer(&run, &shown.id, yes()));
+        assert!(!live.answer(&run, &shown.id, yes()), "it is used up");
         assert_eq!(asking.await, yes());
     }
 
     #[tokio::test]
     async fn a_question_that_is_dropped_waits_no_more() {
-        let approvals = Approvals::default();
+        let live = LiveRuns::default();
         let (run, shown) = (RunId::new("r"), approval("send"));
-        let mut asking = Box::pin(approvals.ask(&run, &shown));
+        let mut asking = Box::pin(live.ask(&run, &shown));
         assert!(asking.as_mut().now_or_never().is_none());
         drop(asking);
-        assert!(!approvals.answer(&run, &shown.id, yes()));
-        assert_eq!(approvals.all(false).count().await, 0);
+        assert!(!live.answer(&run, &shown.id, yes()));
+        assert_eq!(live.questions(false).count().await, 0);
     }
 
     #[tokio::test]
     async fn a_question_asked_again_is_answered_where_it_was_asked_last() {
-        let approvals = Approvals::default();
+        let live = LiveRuns::default();
         let (run, shown) = (RunId::new("r"), approval("send"));
-        let mut first = Box::pin(approvals.ask(&run, &shown));
+        let mut first = Box::pin(live.ask(&run, &shown));
         assert!(first.as_mut().now_or_never().is_none());
-        let mut second = Box::pin(approvals.ask(&run, &shown));
+        let mut second = Box::pin(live.ask(&run, &shown));
         assert!(second.as_mut().now_or_never().is_none());
         assert!(first.as_mut().now_or_never().is_none());
         drop(first);
-        assert!(approvals.answer(&run, &shown.id, yes()));
+        assert!(live.answer(&run, &shown.id, yes()));
         assert_eq!(second.await, yes());
     }
 
     #[tokio::test]
     async fn who_follows_sees_each_question_in_order() {
-        let approvals = Approvals::default();
+        let live = LiveRuns::default();
         let run = RunId::new("r");
         let (one, two) = (approval("one"), approval("two"));
-        let mut first = Box::pin(approvals.ask(&run, &one));
+        let mut first = Box::pin(live.ask(&run, &one));
         assert!(first.as_mut().now_or_never().is_none());
-        let mut seen = Box::pin(approvals.all(true));
+        let mut seen = Box::pin(live.questions(true));
         let step = |asked: Option<(RunId, Approval)>| asked.map(|(_, asked)| asked.subject);
         assert_eq!(step(seen.next().await).as_deref(), Some("one"));
         assert!(seen.next().now_or_never().is_none(), "it waits");
-        let mut second = Box::pin(approvals.ask(&run, &two));
+        let mut second = Box::pin(live.ask(&run, &two));
         assert!(second.as_mut().now_or_never().is_none());
         assert_eq!(step(seen.next().await).as_deref(), Some("two"));
     }

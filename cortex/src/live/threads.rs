@@ -1,88 +1,77 @@
-//! Which run is active in a thread, among those that this process drives.
-
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+//! The active run of each thread.
 
 use agenthub_sdk::runs::RunId;
 
-/// One run for each thread. Clones are the same.
-#[derive(Clone, Debug, Default)]
-pub struct Threads(Arc<Mutex<HashMap<String, Holder>>>);
+use super::{LiveRuns, State};
 
-#[derive(Debug)]
-struct Holder {
-    run: RunId,
-    /// How many say so.
-    count: usize,
-}
-
-impl Threads {
-    /// Makes a run the active one of its thread, until what is returned is dropped. The same run may be that several times at once.
+impl LiveRuns {
+    /// Makes a run the active one of its thread, until what is returned is dropped or the run is over. The same run may be that several times at
+    /// once.
     ///
     /// # Errors
     ///
     /// The run that is active there.
-    pub fn take(&self, thread: &str, run: &RunId) -> Result<Active, RunId> {
-        let mut threads = self.lock();
-        let holder = threads.entry(thread.to_owned()).or_insert_with(|| Holder {
-            run: run.clone(),
-            count: 0,
-        });
-        if holder.run != *run {
-            return Err(holder.run.clone());
-        }
-        holder.count += 1;
+    pub(crate) fn hold_thread(&self, thread: &str, run: &RunId) -> Result<Active, RunId> {
+        let mut state = self.lock();
+        state.claim_thread(thread, run, 1)?;
         Ok(Active {
-            threads: self.clone(),
-            thread: thread.to_owned(),
+            live: self.clone(),
             run: run.clone(),
         })
     }
 
-    /// A run that nobody drives yet, and that is the active one of its thread until somebody has driven it to its end.
-    pub fn leave(&self, thread: &str, run: &RunId) {
-        let holder = Holder {
-            run: run.clone(),
-            count: 0,
-        };
-        self.lock().entry(thread.to_owned()).or_insert(holder);
+    /// Makes a run that nobody drives yet the active one of its thread, until somebody has driven it to its end.
+    pub(crate) fn leave_thread(&self, thread: &str, run: &RunId) {
+        // Another run that holds it goes on doing so.
+        let _ = self.lock().claim_thread(thread, run, 0);
     }
 
-    /// The run is over, whoever says otherwise.
-    pub fn is_over(&self, thread: &str, run: &RunId) {
-        let mut threads = self.lock();
-        if threads.get(thread).is_some_and(|holder| holder.run == *run) {
-            threads.remove(thread);
+    /// Frees the thread of a run that is over, whoever says otherwise.
+    pub(crate) fn is_over(&self, run: &RunId) {
+        self.lock().over(run);
+    }
+}
+
+impl State {
+    fn claim_thread(&mut self, thread: &str, run: &RunId, guards: usize) -> Result<(), RunId> {
+        match self.threads.get(thread) {
+            Some(other) if other != run => return Err(other.clone()),
+            Some(_) => {}
+            None => _ = self.threads.insert(thread.to_owned(), run.clone()),
         }
+        let held = &mut self.run(run).thread;
+        let (_, count) = held.get_or_insert_with(|| (thread.to_owned(), 0));
+        *count += guards;
+        Ok(())
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Holder>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn free_thread(&mut self, run: &RunId) {
+        let thread = self.runs.get_mut(run).and_then(|live| live.thread.take());
+        if let Some((thread, _)) = thread {
+            self.threads.remove(&thread);
+        }
     }
 }
 
 /// A run is the active one of its thread for as long as this is there.
 #[derive(Debug)]
-pub struct Active {
-    threads: Threads,
-    thread: String,
+pub(crate) struct Active {
+    live: LiveRuns,
     run: RunId,
 }
 
 impl Drop for Active {
     fn drop(&mut self) {
-        let mut threads = self.threads.lock();
-        let Some(holder) = threads.get_mut(&self.thread) else {
+        let mut state = self.live.lock();
+        let Some(live) = state.runs.get_mut(&self.run) else {
             return;
         };
-        if holder.run != self.run {
+        let Some((_, count)) = &mut live.thread else {
             return;
-        }
-        holder.count = holder.count.saturating_sub(1);
-        if holder.count == 0 {
-            threads.remove(&self.thread);
+        };
+        *count = count.saturating_sub(1);
+        if *count == 0 {
+            state.over(&self.run);
         }
     }
 }
@@ -93,37 +82,39 @@ mod tests {
 
     #[test]
     fn a_thread_has_one_active_run() {
-        let threads = Threads::default();
+        let live = LiveRuns::default();
         let (one, two) = (RunId::new("1"), RunId::new("2"));
-        let first = threads.take("t", &one).expect("it is free");
-        let again = threads.take("t", &one).expect("it is its own");
-        assert_eq!(threads.take("t", &two).err(), Some(one.clone()));
-        threads.take("u", &two).expect("another thread is free");
+        let first = live.hold_thread("t", &one).expect("it is free");
+        let again = live.hold_thread("t", &one).expect("it is its own");
+        assert_eq!(live.hold_thread("t", &two).err(), Some(one.clone()));
+        live.hold_thread("u", &two).expect("another thread is free");
         drop(first);
-        assert_eq!(threads.take("t", &two).err(), Some(one));
+        assert_eq!(live.hold_thread("t", &two).err(), Some(one));
         drop(again);
-        threads.take("t", &two).expect("it is free again");
+        live.hold_thread("t", &two).expect("it is free again");
+        assert!(live.lock().runs.is_empty(), "nothing is kept");
     }
 
     #[test]
     fn a_run_that_was_left_behind_keeps_its_thread_until_it_was_driven() {
-        let threads = Threads::default();
+        let live = LiveRuns::default();
         let (one, two) = (RunId::new("1"), RunId::new("2"));
-        threads.leave("t", &one);
-        assert_eq!(threads.take("t", &two).err(), Some(one.clone()));
-        drop(threads.take("t", &one).expect("it is its own"));
-        threads.take("t", &two).expect("it is free again");
+        live.leave_thread("t", &one);
+        assert_eq!(live.hold_thread("t", &two).err(), Some(one.clone()));
+        drop(live.hold_thread("t", &one).expect("it is its own"));
+        live.hold_thread("t", &two).expect("it is free again");
     }
 
     #[test]
     fn a_run_that_is_over_holds_nothing() {
-        let threads = Threads::default();
+        let live = LiveRuns::default();
         let (one, two) = (RunId::new("1"), RunId::new("2"));
-        let held = threads.take("t", &one).expect("it is free");
-        threads.is_over("t", &one);
-        let next = threads.take("t", &two).expect("it is free");
+        let held = live.hold_thread("t", &one).expect("it is free");
+        live.is_over(&one);
+        let next = live.hold_thread("t", &two).expect("it is free");
         drop(held);
-        assert_eq!(threads.take("t", &one).err(), Some(two));
+        assert_eq!(live.hold_thread("t", &one).err(), Some(two));
         drop(next);
+        assert!(live.lock().threads.is_empty(), "nothing is kept");
     }
 }

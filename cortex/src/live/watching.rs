@@ -1,10 +1,6 @@
-//! Who waits for a run's next event is woken by who writes it down in this process.
+//! Watchers of runs: whoever waits for a run's next event is woken by the write of it in this process.
 
-use std::{
-    collections::{HashMap, hash_map::Entry as Place},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use agenthub_sdk::runs::{
     Journal, RunEvent, RunId,
@@ -13,18 +9,16 @@ use agenthub_sdk::runs::{
 use async_trait::async_trait;
 use tokio::{sync::watch, time::timeout};
 
+use super::LiveRuns;
+
 /// When to look again whether another process has written something.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
-/// What was written last of the runs that somebody watches. Clones are the same.
-#[derive(Clone, Debug, Default)]
-pub struct Watching(Arc<Mutex<HashMap<RunId, watch::Sender<u64>>>>);
-
-impl Watching {
+impl LiveRuns {
     /// A run has events up to this one.
     pub(crate) fn written(&self, run: &RunId, seq: u64) {
-        if let Some(last) = self.lock().get(run) {
-            last.send_if_modified(|last| {
+        if let Some(live) = self.lock().runs.get(run) {
+            live.last.send_if_modified(|last| {
                 let is_news = *last < seq;
                 *last = seq.max(*last);
                 is_news
@@ -33,26 +27,20 @@ impl Watching {
     }
 
     /// Watches a run.
-    pub fn of(&self, run: &RunId) -> Watched {
-        let mut runs = self.lock();
-        let last = runs.entry(run.clone()).or_default();
+    pub fn watch(&self, run: &RunId) -> Watched {
         Watched {
-            last: last.subscribe(),
-            watching: self.clone(),
+            last: self.lock().run(run).last.subscribe(),
+            live: self.clone(),
             run: run.clone(),
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<RunId, watch::Sender<u64>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
-/// A run that is watched.
+/// A watched run.
 #[derive(Debug)]
 pub struct Watched {
     last: watch::Receiver<u64>,
-    watching: Watching,
+    live: LiveRuns,
     run: RunId,
 }
 
@@ -66,21 +54,18 @@ impl Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        let mut runs = self.watching.lock();
-        if let Place::Occupied(place) = runs.entry(self.run.clone())
-            // This one is still counted.
-            && place.get().receiver_count() <= 1
-        {
-            place.remove();
-        }
+        let mut state = self.live.lock();
+        // This one does not count any more.
+        self.last = watch::Sender::default().subscribe();
+        state.settle(&self.run);
     }
 }
 
-/// A journal that wakes those who watch.
+/// A journal that tells the registry of what is written down: it wakes those who watch, and ends what is over.
 #[derive(Debug)]
 pub(crate) struct Noticed {
     pub(crate) journal: Arc<dyn Journal>,
-    pub(crate) watching: Watching,
+    pub(crate) live: LiveRuns,
 }
 
 #[async_trait]
@@ -97,7 +82,7 @@ impl JournalDecorator for Noticed {
         first: Option<&RunEvent>,
     ) -> Result<OpenedRun, Error> {
         let opened = self.journal.open(run, owner, claim, first).await?;
-        self.watching.written(run, opened.last);
+        self.live.written(run, opened.last);
         Ok(opened)
     }
 
@@ -109,14 +94,17 @@ impl JournalDecorator for Noticed {
         events: &[RunEvent],
     ) -> Result<(), Error> {
         self.journal.append(run, epoch, after, events).await?;
-        self.watching.written(run, after + events.len() as u64);
+        self.live.written(run, after + events.len() as u64);
+        if matches!(events.last(), Some(RunEvent::Ended { .. })) {
+            self.live.is_over(run);
+        }
         Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use agenthub_sdk::runs::{Budget, RunStarted, journal::MemoryJournal};
+    use agenthub_sdk::runs::{Budget, RunOutcome, RunStarted, Spent, journal::MemoryJournal};
     use serde_json::Value;
     use tokio::time::Instant;
 
@@ -141,13 +129,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_watches_is_woken_by_what_is_written() {
-        let watching = Watching::default();
+        let live = LiveRuns::default();
         let journal: Arc<dyn Journal> = Arc::new(Noticed {
             journal: Arc::new(MemoryJournal::default()),
-            watching: watching.clone(),
+            live: live.clone(),
         });
         let run = RunId::new("r");
-        let mut watched = watching.of(&run);
+        let mut watched = live.watch(&run);
         let began = Instant::now();
         let write = async {
             let opened = journal.open(&run, "o", CLAIM, Some(&started())).await;
@@ -166,14 +154,38 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_of_runs_that_nobody_watches() {
-        let watching = Watching::default();
+        let live = LiveRuns::default();
         let run = RunId::new("r");
-        let (one, two) = (watching.of(&run), watching.of(&run));
+        let (one, two) = (live.watch(&run), live.watch(&run));
         drop(one);
-        assert_eq!(watching.lock().len(), 1);
+        assert_eq!(live.lock().runs.len(), 1);
         drop(two);
-        assert_eq!(watching.lock().len(), 0);
-        watching.written(&run, 1);
-        assert_eq!(watching.lock().len(), 0);
+        assert_eq!(live.lock().runs.len(), 0);
+        live.written(&run, 1);
+        assert_eq!(live.lock().runs.len(), 0);
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_run_in_its_journal_frees_its_thread() {
+        let live = LiveRuns::default();
+        let journal: Arc<dyn Journal> = Arc::new(Noticed {
+            journal: Arc::new(MemoryJournal::default()),
+            live: live.clone(),
+        });
+        let (run, other) = (RunId::new("r"), RunId::new("s"));
+        let opened = journal.open(&run, "o", CLAIM, Some(&started())).await;
+        let held = live.hold_thread("t", &run).expect("it is free");
+        assert!(live.hold_thread("t", &other).is_err());
+        let end = RunEvent::Ended {
+            outcome: RunOutcome::failed("enough"),
+            spent: Spent::default(),
+            at_ms: 0,
+        };
+        let epoch = opened.expect("it is new").epoch;
+        let written = journal.append(&run, epoch, 1, &[end]).await;
+        written.expect("it is this driver's");
+        live.hold_thread("t", &other).expect("it is free again");
+        drop(held);
+        assert!(live.lock().runs.is_empty(), "nothing is kept");
     }
 }

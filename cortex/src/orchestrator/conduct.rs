@@ -52,7 +52,7 @@ pub(crate) fn asked(shared: &Shared, task: &TaskContext, mode: Mode) -> Result<I
         Mode::Chat => brief,
     };
     let thread = context_of(task);
-    if let Err(other) = shared.threads().take(&thread, &task.run_id()) {
+    if let Err(other) = shared.live().hold_thread(&thread, &task.run_id()) {
         let why = format!(
             "the run {other} is active in the thread {thread}: wait for its end, or cancel it"
         );

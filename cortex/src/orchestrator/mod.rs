@@ -30,6 +30,6 @@ pub use kept::{Reached, WorkState};
 pub(crate) use past::Past;
 pub use past::{RESULTS, results_of};
 pub(crate) use rules::misfit;
-pub use specialists::capabilities;
+pub(crate) use specialists::capabilities;
 pub use strategy::{Orchestrator, reached};
 pub(crate) use world::RunWorld;

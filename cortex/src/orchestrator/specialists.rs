@@ -95,7 +95,7 @@ pub(crate) fn offers(
 }
 
 /// What these agents offer, by name.
-pub fn capabilities(cards: &[impl AsRef<AgentCard>]) -> BTreeSet<String> {
+pub(crate) fn capabilities(cards: &[impl AsRef<AgentCard>]) -> BTreeSet<String> {
     let cards = cards.iter().map(AsRef::as_ref);
     let skills = cards.flat_map(|card| card.skills.iter().map(move |skill| (card, skill)));
     skills

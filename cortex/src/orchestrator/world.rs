@@ -57,7 +57,7 @@ impl RunWorld {
         let thread = context_of(&task);
         Self {
             shown: Shown::new(Arc::clone(&shared), task.clone(), run.clone()),
-            active: Mutex::new(shared.threads().take(&thread, &run).ok()),
+            active: Mutex::new(shared.live().hold_thread(&thread, &run).ok()),
             shared,
             task,
             run,
@@ -285,7 +285,7 @@ impl World for RunWorld {
     }
 
     async fn approve(&self, _: &StepContext, approval: &Approval) -> Result<Decision, Failure> {
-        Ok(self.shared.approvals().ask(&self.run, approval).await)
+        Ok(self.shared.live().ask(&self.run, approval).await)
     }
 
     async fn say(&self, _: &StepContext, _: &str) -> Result<(), Failure> {

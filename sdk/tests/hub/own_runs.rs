@@ -3,7 +3,8 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use agenthub_sdk::{
-    Agent, BeginError, Client, Error, RunningAgent,
+    Agent, Client, Error, RunningAgent,
+    durable::BeginError,
     proto::{
         a2a::{Message, Role, TaskState},
         agenthub::{AgentEventMetadata, ListMailboxesRequest},
@@ -88,7 +89,11 @@ async fn a_run_of_its_own_has_a_task_and_counts_among_what_is_in_hand() {
                 agent_id: "w".to_owned(),
                 ..Default::default()
             };
-            let listed = client.mailboxes(request).await.expect("the hub runs");
+            let listed = client
+                .operator()
+                .mailboxes(request)
+                .await
+                .expect("the hub runs");
             let mut mailboxes = listed.mailboxes.iter();
             mailboxes.all(|mailbox| mailbox.waiting == 0 && mailbox.leased == 0)
         })
