@@ -30,7 +30,7 @@ fn asks_everyone() -> Scripted {
         let told = results(request);
         if !told.is_empty() || request.tools.is_empty() {
             let texts: Vec<&str> = told.iter().filter_map(|r| r["text"].as_str()).collect();
-            return says(&format!("[{}]", texts.join(" | ")));
+            return says(format!("[{}]", texts.join(" | ")));
         }
         let mut answer = calls([])?;
         for (n, tool) in request.tools.iter().enumerate() {

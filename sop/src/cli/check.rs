@@ -187,12 +187,12 @@ async fn further(
         Err(faults) => faults,
     };
     let own = definition.model.as_deref();
-    if own.is_some() {
-        if let Err(error) = program.model(own).await {
-            let name = program.model_name(own);
-            let message = format!("its model {name} cannot be used here: {error:#}");
-            faults.push(Fault::error(&definition.path, message));
-        }
+    if own.is_some()
+        && let Err(error) = program.model(own).await
+    {
+        let name = program.model_name(own);
+        let message = format!("its model {name} cannot be used here: {error:#}");
+        faults.push(Fault::error(&definition.path, message));
     }
     faults
 }
