@@ -155,7 +155,7 @@ fn ends_once(system: &System, http: &str, run: &str) {
     assert_eq!((count("start"), count("complete")), (1, 1), "{frames:?}");
     let tasks = eventually("the task ends", || {
         let tasks = system.json(&["tasks", "list", "--json"]);
-        let is_over = |task: &Value| task["state"] == "completed";
+        let is_over = |task: &Value| task["status"]["state"] == "TASK_STATE_COMPLETED";
         tasks.iter().all(is_over).then_some(tasks)
     });
     assert_eq!(tasks.len(), 1, "{tasks:?}");
