@@ -20,7 +20,7 @@ mod test;
 use serde_json::json;
 
 use super::{
-    check::{Check, Issue},
+    check::{Check, Issue, Verdict},
     folded::excerpt,
     phrases::Phrases,
     text::Text,
@@ -73,28 +73,30 @@ pub(super) fn checks(text: &Text, phrases: &Phrases<'_>, criteria: &[Criterion])
         .hard()
         .rule();
         check.criterion = Some(criterion.text.clone());
+        let asked = |check: Check| {
+            let question = format!("Does the draft meet this criterion? {}", criterion.text);
+            check.ask("criterion", question)
+        };
         let tests = match &criterion.test {
             Ok(tests) => tests,
-            Err(why) => {
-                let check = check.ask(
-                    "criterion",
-                    format!("Does the draft meet this criterion? {}", criterion.text),
-                );
-                return match why {
-                    Some(why) => check.not_checked(why.clone()),
-                    None => check,
-                };
-            }
+            Err(Some(why)) => return asked(check).not_checked(why.clone()),
+            Err(None) => return asked(check),
         };
-        let mut check = decide(check, text, phrases, tests);
-        if let Some(by) = &criterion.by {
-            check.evidence = format!(
-                "{}, which is not the whole sentence: {}",
-                excerpt(by),
-                check.evidence
-            );
+        let open = check.clone();
+        let mut decided = decide(check, text, phrases, tests);
+        let Some(by) = &criterion.by else {
+            return decided;
+        };
+        decided.evidence = format!(
+            "{}, which is not the whole sentence: {}",
+            excerpt(by),
+            decided.evidence
+        );
+        // A check that fails decides. One that holds leaves the words to a model.
+        match decided.verdict {
+            Verdict::Pass => asked(open.not_checked(decided.evidence)),
+            Verdict::Fail | Verdict::NotChecked => decided,
         }
-        check
     };
     criteria.iter().enumerate().map(check).collect()
 }
