@@ -2,13 +2,15 @@
 //!
 //! A brief is checked where it enters: what [`Brief::check`] takes keeps to every bound that is named here.
 
+mod constraints;
 mod criterion;
-
-use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
+
+pub use constraints::Constraints;
+use constraints::are_criteria;
 
 /// The longest objective, in bytes.
 pub(crate) const MAX_OBJECTIVE_BYTES: usize = 64 << 10;
@@ -32,11 +34,6 @@ pub(crate) const MAX_TURNS: u32 = 200;
 /// What the payload holds the result to, as reviewers know it.
 const ACCEPTANCE_CRITERIA: &str = "acceptanceCriteria";
 const QUALITY_THRESHOLD: &str = "qualityThreshold";
-
-/// What stands for all capabilities.
-const ALL: &str = "*";
-/// So alike are two names of which one may be meant by the other.
-const ALIKE: f64 = 0.85;
 
 /// What a run is to do, with what, and within which limits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -87,32 +84,6 @@ impl Mode {
             Self::Chat => "chat",
         }
     }
-}
-
-/// What a run must keep to.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Constraints {
-    /// The least score of a review, from 0 to 1; 0.7 if not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 0, maximum = 1)]
-    pub quality_threshold: Option<f64>,
-    /// How often something may be made, the first time included, from 1 to 20; 3 if not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1, maximum = 20)]
-    pub execution_depth: Option<u32>,
-    /// What the result must fulfil, at most 64: in words, or as objects with a check that code can make.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(max_items = 64)]
-    pub acceptance_criteria: Vec<Value>,
-    /// The most decisions of the orchestrator, from 1 to 200; 40 if not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 1, maximum = 200)]
-    pub max_turns: Option<u32>,
-    /// The capabilities that a person has to allow each time, at most 64; `*` stands for all.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schema(max_items = 64)]
-    pub approvals: Vec<String>,
 }
 
 /// The most that a run and everything that it leads to may use.
@@ -236,130 +207,6 @@ impl Brief {
     }
 }
 
-impl Constraints {
-    /// The least score of a review.
-    pub fn quality_threshold(&self) -> f64 {
-        self.quality_threshold.unwrap_or(0.7)
-    }
-
-    /// How often something may be made, the first time included.
-    pub fn execution_depth(&self) -> u32 {
-        self.execution_depth.unwrap_or(3)
-    }
-
-    /// The most decisions of the orchestrator.
-    pub fn max_turns(&self) -> u32 {
-        self.max_turns.unwrap_or(40)
-    }
-
-    /// These, and where they say nothing, the others.
-    pub fn over(self, others: Self) -> Self {
-        Self {
-            quality_threshold: self.quality_threshold.or(others.quality_threshold),
-            execution_depth: self.execution_depth.or(others.execution_depth),
-            acceptance_criteria: match self.acceptance_criteria.is_empty() {
-                true => others.acceptance_criteria,
-                false => self.acceptance_criteria,
-            },
-            max_turns: self.max_turns.or(others.max_turns),
-            approvals: match self.approvals.is_empty() {
-                true => others.approvals,
-                false => self.approvals,
-            },
-        }
-    }
-
-    /// # Errors
-    ///
-    /// The first field that does not keep to its bounds.
-    pub fn check(&self) -> Result<(), Fault> {
-        let threshold = self.quality_threshold();
-        if !(0.0..=1.0).contains(&threshold) {
-            let why = format!("is {threshold}; it is a number from 0 to 1");
-            return Err(Fault::new("constraints.qualityThreshold", why));
-        }
-        let at = "constraints.executionDepth";
-        is_within(at, self.execution_depth(), MAX_DEPTH)?;
-        is_within("constraints.maxTurns", self.max_turns(), MAX_TURNS)?;
-        let at = "constraints.approvals";
-        if self.approvals.len() > MAX_CRITERIA {
-            let why = format!(
-                "has {} entries; at most {MAX_CRITERIA}",
-                self.approvals.len()
-            );
-            return Err(Fault::new(at, why));
-        }
-        for (index, capability) in self.approvals.iter().enumerate() {
-            is_name(&format!("{at}[{index}]"), capability, MAX_NAME_BYTES)?;
-        }
-        are_criteria("constraints.acceptanceCriteria", &self.acceptance_criteria)
-    }
-
-    /// # Errors
-    ///
-    /// The first field that only a run in app mode keeps to.
-    fn suits_a_chat(&self) -> Result<(), Fault> {
-        let given = [
-            ("acceptanceCriteria", !self.acceptance_criteria.is_empty()),
-            ("approvals", !self.approvals.is_empty()),
-            ("qualityThreshold", self.quality_threshold.is_some()),
-            ("executionDepth", self.execution_depth.is_some()),
-        ];
-        match given.into_iter().find(|(_, is_given)| *is_given) {
-            None => Ok(()),
-            Some((field, _)) => Err(Fault::new(
-                format!("constraints.{field}"),
-                "needs the mode `app`: nobody reviews a chat turn or asks a person about it; take the mode `app`, or leave this out",
-            )),
-        }
-    }
-
-    /// # Errors
-    ///
-    /// The first approval that names a capability which is none of these.
-    pub fn names_offered<'a>(
-        &self,
-        offered: impl Iterator<Item = &'a str> + Clone,
-    ) -> Result<(), Fault> {
-        let is_known = |named: &str| named == ALL || offered.clone().any(|known| known == named);
-        let unknown = self.approvals.iter().position(|named| !is_known(named));
-        let Some(index) = unknown else {
-            return Ok(());
-        };
-        let named = &self.approvals[index];
-        let likeness = |known: &str| strsim::jaro_winkler(named, known);
-        let close = offered.clone().filter(|known| likeness(known) >= ALIKE);
-        let close = close.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-        let help = match close {
-            Some(close) => format!("did you mean {close}?"),
-            None => {
-                let offered: BTreeSet<&str> = offered.collect();
-                let offered: Vec<&str> = offered.into_iter().collect();
-                let offered = match offered.is_empty() {
-                    true => "nothing is offered".to_owned(),
-                    false => format!("offered: {}", offered.join(", ")),
-                };
-                format!("{offered}; `{ALL}` stands for all")
-            }
-        };
-        Err(Fault::new(
-            format!("constraints.approvals[{index}]"),
-            format!("names {named}, which no agent that is known offers; {help}"),
-        ))
-    }
-
-    /// Whether a person has to allow this capability.
-    pub fn needs_approval(&self, capability: &str) -> bool {
-        self.approvals
-            .iter()
-            .any(|named| named == ALL || named == capability)
-    }
-
-    fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 impl Budget {
     /// This, and where it says nothing, the other.
     pub fn over(self, other: Self) -> Self {
@@ -390,23 +237,6 @@ impl Budget {
     fn is_empty(&self) -> bool {
         *self == Self::default()
     }
-}
-
-/// # Errors
-///
-/// There are too many, or the first that is none.
-fn are_criteria(at: &str, criteria: &[Value]) -> Result<(), Fault> {
-    if criteria.len() > MAX_CRITERIA {
-        let why = format!("has {} entries; at most {MAX_CRITERIA}", criteria.len());
-        return Err(Fault::new(at, why));
-    }
-    for (index, criterion) in criteria.iter().enumerate() {
-        let at = format!("{at}[{index}]");
-        criterion::check(&at, criterion)?;
-        is_short(&at, criterion.to_string().len(), MAX_CRITERION_BYTES)?;
-        is_flat(&at, criterion)?;
-    }
-    Ok(())
 }
 
 fn is_short(at: &str, bytes: usize, most: usize) -> Result<(), Fault> {
