@@ -248,8 +248,8 @@ impl Situation<'_> {
         match Verdicts::of(reached, &form).standing(self.constraints) {
             // Another round would not have it checked.
             Standing::Met | Standing::Unchecked(_) => Ok(()),
-            Standing::NotReviewed if offers(QA) && self.turns_left > 2 => {
-                refused("nothing was reviewed: have it reviewed first".to_owned())
+            Standing::NotReviewed(why) if offers(QA) && self.turns_left > 2 => {
+                refused(format!("{why}: have it reviewed first"))
             }
             Standing::Unmet(why)
                 if self.may_revise() && offers(GENERATION) && self.turns_left > 3 =>
@@ -259,7 +259,7 @@ impl Situation<'_> {
                     "{why}, and only {depth} of {most} rounds were used: plan another round"
                 ))
             }
-            Standing::Unmet(_) | Standing::NotReviewed => Ok(()),
+            Standing::Unmet(_) | Standing::NotReviewed(_) => Ok(()),
         }
     }
 

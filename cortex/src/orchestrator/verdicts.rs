@@ -7,10 +7,13 @@ use serde_json::{Value, json};
 use super::{
     criteria::{same, words},
     kept::{Reached, Review, WorkState, is_rule, is_verdict},
-    rounds::{cover, latest, steps_in},
-    rules::GENERATION,
+    rounds::{cover, latest, origins, steps_in},
+    rules::{GENERATION, QA},
 };
 use crate::brief::Constraints;
+
+/// A run without any review.
+const NOTHING_REVIEWED: &str = "nothing was reviewed";
 
 /// Whether the constraints are met.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,17 +24,17 @@ pub(super) enum Standing {
     Unchecked(String),
     /// They are not: why, in words that a plan can be made from.
     Unmet(String),
-    /// Nothing says so.
-    NotReviewed,
+    /// No review says so: what of it no review is of.
+    NotReviewed(String),
 }
 
 /// What reviewers said of a result.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Verdicts<'a> {
     /// For each thing that was made the latest review of it.
     pub(super) reviews: Vec<&'a Review>,
-    /// Whether all of it was reviewed.
-    pub(super) is_whole: bool,
+    /// The parts that no review is of, in words.
+    pub(super) gap: Option<String>,
 }
 
 impl<'a> Verdicts<'a> {
@@ -56,16 +59,15 @@ impl<'a> Verdicts<'a> {
         if made.is_empty() {
             return Self::alone(reached.reviews.last().filter(|r| r.of.is_empty()));
         }
-        Self {
-            is_whole: !reviews.is_empty() && made.is_subset(&covered),
-            reviews,
-        }
+        let open: BTreeSet<String> = made.difference(&covered).cloned().collect();
+        let gap = (!open.is_empty()).then(|| not_reviewed(reached, &open));
+        Self { reviews, gap }
     }
 
     /// That of one review alone.
     pub(super) fn alone(review: Option<&'a Review>) -> Self {
         Self {
-            is_whole: review.is_some(),
+            gap: review.is_none().then(|| NOTHING_REVIEWED.to_owned()),
             reviews: review.into_iter().collect(),
         }
     }
@@ -78,8 +80,8 @@ impl<'a> Verdicts<'a> {
 
     /// How what was made stands against the constraints.
     pub(super) fn standing(&self, constraints: &Constraints) -> Standing {
-        if !self.is_whole {
-            return Standing::NotReviewed;
+        if let Some(gap) = &self.gap {
+            return Standing::NotReviewed(gap.clone());
         }
         let threshold = constraints.quality_threshold();
         let low = self
@@ -212,9 +214,29 @@ impl<'a> Verdicts<'a> {
                 let why = format!("{} says nothing of it", review.agent);
                 ("not_checked", why.into(), Some(&review.agent))
             }
-            (None, None) => ("not_checked", "nothing was reviewed".into(), None),
+            (None, None) => ("not_checked", "there is no review of it".into(), None),
         };
         json!({"criterion": criterion, "verdict": verdict, "evidence": evidence, "by": by})
+    }
+}
+
+/// That no review is of what these steps made, and the reviews of it that came to nothing.
+fn not_reviewed(reached: &Reached, open: &BTreeSet<String>) -> String {
+    if reached.reviews.is_empty() {
+        return NOTHING_REVIEWED.to_owned();
+    }
+    let reviews = reached.steps.iter().filter(|(step, work)| {
+        let has_failed = matches!(work.state, WorkState::Failed | WorkState::Skipped);
+        work.phase == QA && has_failed && !origins(reached, step).is_disjoint(open)
+    });
+    let failed: Vec<String> = reviews
+        .map(|(step, work)| format!("{step} came to nothing: {}", work.error))
+        .collect();
+    let open: Vec<&str> = open.iter().map(String::as_str).collect();
+    let why = format!("the output of {} was not reviewed", open.join(" and "));
+    match failed.is_empty() {
+        true => why,
+        false => format!("{why}, as {}", failed.join("; ")),
     }
 }
 

@@ -72,8 +72,9 @@ impl Play<'_> {
         let is_unchecked = matches!(standing, Standing::Unchecked(_));
         let unmet = match standing {
             Standing::Met => None,
-            Standing::Unmet(why) | Standing::Unchecked(why) => Some(why),
-            Standing::NotReviewed => Some("nothing was reviewed".to_owned()),
+            Standing::Unmet(why) | Standing::Unchecked(why) | Standing::NotReviewed(why) => {
+                Some(why)
+            }
         };
         let is_made = self.is_made(&form, &result);
         let unmet = match (unmet, is_made) {

@@ -296,7 +296,7 @@ fn what_was_not_reviewed_itself_is_not_met_by_the_review_of_something_else() {
     let bundle = stage.bundle();
     assert_eq!(bundle["result"]["thing"]["text"], "thing 2");
     assert_eq!(bundle["quality"]["met"], false, "{bundle:#}");
-    assert!(stage.noted("warning")[0].contains("nothing was reviewed"));
+    assert!(stage.noted("warning")[0].contains("the output of more was not reviewed"));
 }
 
 /// spec: ORC-7, ORC-10

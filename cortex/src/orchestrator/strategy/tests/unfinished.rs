@@ -161,3 +161,48 @@ fn where_nothing_was_made_within_the_budget_the_run_fails() {
     let outcome = stage.play();
     assert!(matches!(outcome, RunOutcome::Failed { .. }), "{outcome:?}");
 }
+
+/// The later thing is made, and its review comes to nothing.
+///
+/// spec: ORC-2.4
+#[test]
+fn what_no_review_is_of_is_told_from_what_was_reviewed_before() {
+    let mut agents = passing_in_round(9);
+    let mut reviews = 0;
+    let mut stage = Stage::new(
+        Model::Offline,
+        Box::new(move |handoff| {
+            reviews += usize::from(handoff.capability == "check");
+            match &*handoff.capability {
+                "check" if reviews > 1 => DelegationResult {
+                    agent: "checker".into(),
+                    state: "failed".into(),
+                    error: "the checker broke".into(),
+                    ..DelegationResult::default()
+                },
+                _ => agents(handoff),
+            }
+        }),
+    );
+    stage.brief.constraints.execution_depth = Some(2);
+    let RunOutcome::Completed { text, data } = stage.play() else {
+        panic!("it completes");
+    };
+    let bundle = &data["bundle"];
+    assert_eq!(bundle["result"]["thing"]["text"], "thing 2", "{bundle:#}");
+    assert_eq!(bundle["quality"]["met"], false);
+    assert_eq!(bundle["acceptance-report"][0]["verdict"], "not_checked");
+    let told = format!("{text}\n{}", bundle["acceptance-report"][0]["evidence"]);
+    assert!(!told.contains("nothing was reviewed"), "{told}");
+    let why = bundle["quality"]["explanation"].as_str();
+    let why = why.expect("it says why");
+    assert!(
+        why.contains("the output of make-2 was not reviewed"),
+        "{why}"
+    );
+    assert!(why.contains("the checker broke"), "{why}");
+    assert_eq!(
+        bundle["quality"]["reviews"].as_array().map(Vec::len),
+        Some(1)
+    );
+}
