@@ -210,11 +210,20 @@ async fn a_text_alone_is_reviewed_in_words() {
     let delegation = Delegation::to(qa::NAME).text(DRAFT);
     let outcome = ask(&world, delegation).await;
     assert_eq!(outcome.state, TaskState::Completed, "{}", outcome.error);
-    assert!(
-        outcome.text.starts_with("The draft passes"),
-        "{}",
-        outcome.text
+    let mut lines = outcome.text.lines();
+    let taken = lines.next().unwrap_or_default();
+    let beginning = DRAFT.split_whitespace().take(4).collect::<Vec<_>>();
+    let expected = format!(
+        "The words of the request are the draft here: \"{}",
+        beginning.join(" ")
     );
+    assert!(taken.starts_with(&expected), "{taken}");
+    assert!(
+        taken.ends_with("goes into the payload as `draft`."),
+        "{taken}"
+    );
+    let verdict = lines.next().unwrap_or_default();
+    assert!(verdict.starts_with("The draft passes"), "{verdict}");
     assert!(
         outcome
             .text

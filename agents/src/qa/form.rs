@@ -56,5 +56,6 @@ pub(super) fn computed(request: &Request) -> Answer {
     }
     let text = request.last_user_text().unwrap_or_default();
     let review = Review::new(Payload::of_text(&text));
-    Answer::Words(report::told(&review.output()))
+    let review = report::told(&review.output());
+    Answer::Words(format!("{}\n{review}", report::taken(&text)))
 }

@@ -7,6 +7,9 @@ use super::scoring::EXISTENCE;
 /// Checks and issues that are told; the rest is counted.
 const MOST_TOLD: usize = 60;
 
+/// Characters of a draft that are quoted to say which it is.
+const MOST_QUOTED: usize = 80;
+
 /// The review, which is an output of [`schema`], in words.
 pub(super) fn told(output: &Value) -> String {
     let qa = &output["qa"];
@@ -27,6 +30,18 @@ pub(super) fn told(output: &Value) -> String {
         format!("- {}: {verdict} ({})", text("name"), text("evidence"))
     }));
     lines.join("\n")
+}
+
+/// The words that were taken as the draft of a request that has none apart from its words.
+pub(super) fn taken(words: &str) -> String {
+    let mut shown: String = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((end, _)) = shown.char_indices().nth(MOST_QUOTED) {
+        shown.truncate(end);
+        shown.push('…');
+    }
+    format!(
+        "The words of the request are the draft here: \"{shown}\". Another draft goes into the payload as `draft`."
+    )
 }
 
 /// The first line: whether the draft passes, and how much of it was checked.
