@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use agenthub_proto::private;
@@ -49,6 +49,22 @@ pub(crate) fn is_in_use(folder: &Path) -> bool {
     file.is_ok_and(|f| matches!(f.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
 }
 
+/// Creates the database if missing; SQLite gives the files beside it the same mode. Those that another hub has left lose other users' permissions.
+fn make_private(path: &Path) -> Result<(), OpenError> {
+    let beside = ["-wal", "-shm"].map(|end| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    });
+    let left = beside.into_iter().filter(|path| path.exists());
+    for path in left.chain([path.to_owned()]) {
+        if let Err(source) = private::append(&path) {
+            return Err(OpenError::Folder { path, source });
+        }
+    }
+    Ok(())
+}
+
 /// Opens the database for writing.
 pub(super) fn open(path: &Path, vfs: Option<&str>) -> Result<Connection, OpenError> {
     let sqlite = |source| OpenError::Sqlite {
@@ -58,11 +74,7 @@ pub(super) fn open(path: &Path, vfs: Option<&str>) -> Result<Connection, OpenErr
     let flags = OpenFlags::default();
     let connection = match vfs {
         None => {
-            // Created first: SQLite gives the files beside it the same mode.
-            private::append(path).map_err(|source| OpenError::Folder {
-                path: path.to_owned(),
-                source,
-            })?;
+            make_private(path)?;
             Connection::open_with_flags(path, flags)
         }
         Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs),
@@ -164,3 +176,42 @@ CREATE TABLE parts (
     sum INTEGER NOT NULL,
     UNIQUE (snapshot, number)
 );";
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use super::*;
+
+    #[test]
+    fn nobody_else_may_read_a_log() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log.db");
+        let files = ["log.db", "log.db-wal", "log.db-shm"].map(|name| folder.path().join(name));
+        let mode = |path: &PathBuf| {
+            let metadata = fs::metadata(path).expect("it is there");
+            metadata.permissions().mode() & 0o777
+        };
+        let written = || {
+            let connection = open(&path, None).expect("it opens");
+            let table = "CREATE TABLE IF NOT EXISTS t (v)";
+            connection.execute_batch(table).expect("it is written");
+            connection
+        };
+        let connection = written();
+        assert_eq!(files.each_ref().map(&mode), [0o600; 3]);
+        // As a hub leaves them that is killed, here one to which they were open to all.
+        let left: Vec<Vec<u8>> = files
+            .iter()
+            .map(|file| fs::read(file).expect("ours"))
+            .collect();
+        drop(connection);
+        for (file, bytes) in files.iter().zip(left) {
+            fs::write(file, bytes).expect("it is ours");
+            let permissions = fs::Permissions::from_mode(0o644);
+            fs::set_permissions(file, permissions).expect("it is ours");
+        }
+        let _connection = written();
+        assert_eq!(files.each_ref().map(&mode), [0o600; 3]);
+    }
+}
