@@ -95,6 +95,41 @@ fn a_name_is_enough_and_makes_a_worker() {
     assert_eq!(lead.agent_type, AgentType::Supervisor);
 }
 
+/// A file from before there were types is read as it was, and gives the agent that it gives as a worker's.
+///
+/// spec: AGT-5.1, AGT-5.4
+#[test]
+fn a_file_without_a_type_gives_what_it_gives_as_a_workers() {
+    let typed = |line: &str| {
+        let text = WHOLE.replace("type = \"worker\"\n", line);
+        assert_eq!(
+            text.contains("type = \"worker\"\n"),
+            line.contains("worker")
+        );
+        let definition = read(&text).expect("it is right");
+        let parts = format!(
+            "{:?} {:?} {:?} {:?} {:?} {:?}",
+            definition.model,
+            definition.instructions,
+            definition.temperature,
+            definition.limits,
+            definition.budget,
+            definition.tools().collect::<Vec<_>>(),
+        );
+        let agent = definition.builder(Arc::new(Offline)).build();
+        let agent = agent.expect("it is an agent");
+        (agent.agent_type(), agent.card().clone(), parts)
+    };
+    let untyped = typed("");
+    assert_eq!(untyped, typed("type = \"worker\"\n"));
+    assert_eq!(untyped.0, AgentType::Worker);
+    assert_eq!(AgentType::of(&untyped.1), AgentType::Worker);
+    let lead = typed("type = \"supervisor\"\n");
+    assert_ne!(untyped.1, lead.1, "the card says which it is");
+    assert_eq!(AgentType::of(&lead.1), AgentType::Supervisor);
+    assert_eq!(untyped.2, lead.2, "all else is as the file says");
+}
+
 #[test]
 fn instructions_may_stand_in_a_file_beside_it() {
     let agent = read("name = 'a'\ninstructions = '@who.md'").expect("it is there");
