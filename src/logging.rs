@@ -119,6 +119,28 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn nobody_else_may_read_the_file() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("logs/agenthub.log");
+        let mode = |path: &Path| {
+            fs::metadata(path)
+                .expect("it is there")
+                .permissions()
+                .mode()
+                & 0o777
+        };
+        let file = open(&path).expect("a file");
+        assert_eq!(mode(&path), 0o600);
+        // One that is full is put aside, and is no more open to others than it was.
+        file.set_len(MAX_FILE + 1).expect("it is ours");
+        open(&path).expect("a file");
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(mode(&path.with_extension("log.1")), 0o600);
+    }
+
     #[test]
     fn messages_of_others_are_logged_only_where_that_is_asked_for() {
         let of = |text: &str| filter(text).expect(text).to_string();
