@@ -263,3 +263,39 @@ async fn a_model_that_cannot_be_reached_for_a_moment_ends_no_run() {
     assert_eq!(bundle["result"]["thing"]["text"], "by maker");
     world.end().await;
 }
+
+/// The writer and the reviewer are handed the profile of a brief as it is, with keys that no code knows, and none where there is none.
+///
+/// spec: ORC-2.2, ORC-5.2
+#[tokio::test]
+async fn who_writes_and_who_reviews_are_handed_the_profile() {
+    let world = World::new(Offline).await;
+    let offline = || Arc::new(Offline);
+    let _writer = world.agent(agenthub_agents::writer::agent(offline())).await;
+    let _qa = world.agent(agenthub_agents::qa::agent(offline())).await;
+    let web = Web::of(&world.cortex).await;
+    let profile = json!({"tone": ["dry"], "shoeSize": {"left": 43}});
+    let mut brief = json!({
+        "objective": "Tell the neighbours when the library opens",
+        "payload": {"clientBrief": "The library opens on Monday at nine.", "clientProfile": profile},
+        "constraints": {"executionDepth": 1},
+    });
+    let (id, _) = bundle(&web, &brief).await;
+    let plan = web.get(&format!("/v1/runs/{id}/plan")).await.json();
+    let handed = |plan: &Value, capability: &str| {
+        let steps = plan["plan"]["steps"].as_object().expect("steps").values();
+        let mut steps = steps.filter(|step| step["capability"] == capability);
+        steps.next().expect(capability)["payload"]["clientProfile"].clone()
+    };
+    for capability in ["content.brief", "content.write", "qa.review"] {
+        let given = handed(&plan, capability);
+        let is_whole = given == "${input.clientProfile}" || given == profile;
+        assert!(is_whole, "{capability}: {plan:#}");
+    }
+
+    let payload = brief["payload"].as_object_mut().expect("an object");
+    payload.remove("clientProfile");
+    let (id, _) = bundle(&web, &brief).await;
+    let plan = web.get(&format!("/v1/runs/{id}/plan")).await.json();
+    assert_eq!(handed(&plan, "content.write"), Value::Null, "{plan:#}");
+}
