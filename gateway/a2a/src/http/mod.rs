@@ -1,7 +1,8 @@
 //! A2A over HTTP: cards, JSON-RPC (specification §9) and HTTP+JSON (§11) on the same paths.
 //!
-//! `path.rs` says what a path asks for, `guard.rs` who may ask. `jsonrpc.rs` and `rest.rs` are the bindings.
+//! `path.rs` says what a path asks for, `guard.rs` who may ask, `body.rs` how much may come and until when. `jsonrpc.rs` and `rest.rs` are the bindings.
 
+mod body;
 mod cards;
 mod guard;
 mod jsonrpc;
@@ -11,7 +12,7 @@ mod rest;
 
 use axum::{
     Router,
-    body::{Body, Bytes, to_bytes},
+    body::{Body, Bytes},
     extract::{Request, State},
     http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
@@ -28,9 +29,6 @@ use crate::{
     operations::Call,
     version::{EXTENSIONS_HEADER, VERSION_HEADER},
 };
-
-/// The largest request, in bytes: a message of the hub's bound, with its files in base64.
-const MAX_REQUEST_BYTES: usize = 2 * 1024 * 1024;
 
 /// Every path that is served; `path.rs` reads them.
 const PATHS: [&str; 17] = [
@@ -102,7 +100,7 @@ impl Asked {
         }
     }
 
-    /// Whether the body says that it is JSON (§9.1, §11.1). What a page can send without being asked for it is none.
+    /// True if the body says that it is JSON (§9.1, §11.1). What a page can send without being asked for it is none.
     fn is_json(&self) -> bool {
         let essence = self
             .header("content-type")
@@ -163,9 +161,9 @@ async fn serve(gateway: &Gateway, parts: axum::http::request::Parts, body: Body)
     let Some(path) = path::read(parts.uri.path()) else {
         return (StatusCode::NOT_FOUND, "nothing of A2A is here\n").into_response();
     };
-    let Ok(body) = to_bytes(body, MAX_REQUEST_BYTES).await else {
-        let reason = format!("a request has at most {MAX_REQUEST_BYTES} bytes\n");
-        return (StatusCode::PAYLOAD_TOO_LARGE, reason).into_response();
+    let body = match body::read(body).await {
+        Ok(body) => body,
+        Err(refused) => return refused.into_response(),
     };
     let what = path.what.clone();
     let asked = Asked {
