@@ -40,7 +40,7 @@ pub struct EventStream {
     /// Since when it tries to come back, and how often it has failed.
     away_since: Option<Instant>,
     failures: u32,
-    /// Why there are events that it has not seen.
+    /// The reason why there are events that it has not seen.
     gap: Option<String>,
 }
 
@@ -67,7 +67,7 @@ struct Opened {
     begins_after: String,
 }
 
-/// Why there is no subscription.
+/// The reason why there is no subscription.
 enum Broken {
     /// The hub has no events after the position.
     Gap(String),
@@ -124,7 +124,7 @@ impl Opened {
 }
 
 impl EventStream {
-    /// How long it tries to come back if nothing else is said: 5 min.
+    /// Time for which it tries to come back if nothing else is said: 5 min.
     pub const PATIENCE: Duration = Duration::from_secs(300);
 
     /// Subscribes. That the hub has nothing after the request's own position is an error here.
@@ -149,7 +149,7 @@ impl EventStream {
         Ok(stream)
     }
 
-    /// How long the hub may be away before the stream is over; [`PATIENCE`](Self::PATIENCE) if not given. With zero it does not come back.
+    /// Time for which the hub may be away before the stream is over; [`PATIENCE`](Self::PATIENCE) if not given. With zero it does not come back.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
@@ -196,7 +196,8 @@ impl EventStream {
         tracing::debug!(%error, "a subscription is asked for again");
         self.failures = self.failures.saturating_add(1);
         if self.position.is_empty() {
-            self.gap = Some("the hub did not say where its events stand in the log".to_owned());
+            let why = || "the hub did not say where its events stand in the log".to_owned();
+            self.gap.get_or_insert_with(why);
         }
         self.reopen(backoff::delay(self.failures, fastrand::f64()));
         Ok(())
@@ -212,7 +213,7 @@ impl EventStream {
         self.failures = 0;
     }
 
-    /// What follows from a try to subscribe again; an item, if there is one to give.
+    /// Takes in a try to subscribe again; an item, if there is one to give.
     fn tried(&mut self, result: Result<Opened, Broken>) -> Option<Error> {
         match result {
             Ok(opened) => {
