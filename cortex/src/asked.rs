@@ -32,7 +32,7 @@ const ASKED: &str = "asked";
 /// The field of a brief's data part with what is not the brief's.
 const KEPT: &str = "kept";
 
-/// What was asked for.
+/// A request for a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
     /// As it came.
@@ -41,11 +41,11 @@ pub struct Asked {
     pub key: Option<String>,
     /// The run that it goes on from.
     pub resumes: Option<String>,
-    /// Where who asks is in their trace. Whether two ask for the same does not depend on it.
+    /// The asker's trace context. Requests are the same whatever it is.
     pub trace: Option<TraceContext>,
 }
 
-/// What a message says beside the brief.
+/// Fields of a message beside the brief.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Kept {
@@ -135,7 +135,7 @@ impl Asked {
         Agent::run_of(CORTEX, &id, &id)
     }
 
-    /// What a message asks for; nothing for one that came in another way.
+    /// The request in a message; nothing for one that came in another way.
     pub fn of(message: &Message) -> Option<Self> {
         if message.task_type() == ORCHESTRATE {
             let mut data = message.data().next()?;
@@ -166,7 +166,7 @@ impl Asked {
         }
     }
 
-    /// Whether both ask for the same. Numbers may have another form once they were in a message.
+    /// True if both ask for the same. Numbers may have another form once they were in a message.
     pub fn is_same(&self, other: &Self) -> bool {
         let sent = |asked: &Self| Self::of(&asked.message(Uuid::nil()).0);
         sent(self) == sent(other)

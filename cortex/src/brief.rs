@@ -1,4 +1,4 @@
-//! What a run is asked for.
+//! Request for a run.
 //!
 //! A brief is checked where it enters: what [`Brief::check`] takes keeps to every bound that is named here.
 
@@ -31,7 +31,7 @@ pub(crate) const MAX_DEPTH: u32 = 20;
 /// The most turns of the orchestrator.
 pub(crate) const MAX_TURNS: u32 = 200;
 
-/// What the payload holds the result to, as reviewers know it.
+/// Names under which the payload tells reviewers of the constraints.
 const ACCEPTANCE_CRITERIA: &str = "acceptanceCriteria";
 const QUALITY_THRESHOLD: &str = "qualityThreshold";
 
@@ -101,13 +101,13 @@ pub struct Budget {
     pub time_ms: Option<u64>,
 }
 
-/// Why a brief is not taken.
+/// The reason why a brief is not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{at}` {why}")]
 pub struct Fault {
     /// The field, such as `constraints.qualityThreshold`.
     pub at: String,
-    /// What is wrong with it, as the rest of a sentence.
+    /// The fault, as the rest of a sentence.
     pub why: String,
 }
 

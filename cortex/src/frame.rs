@@ -1,4 +1,4 @@
-//! What a turn shows while it works: the frames of chat mode.
+//! Frames of chat mode, which a turn shows while it works.
 
 use std::time::Duration;
 
@@ -19,14 +19,14 @@ pub(crate) enum Frame {
     Delta {
         /// The next piece.
         text: String,
-        /// Whether it goes on with what came before; otherwise the answer begins here, and what came before is void.
+        /// True if it goes on with what came before; otherwise the answer begins here, and what came before is void.
         append: bool,
     },
     /// An answer, whole.
     Message(String),
     /// Something unexpected that did not end the turn.
     Warning(String),
-    /// What the turn has cost.
+    /// Usage of the turn.
     Metrics(Usage),
     /// The turn failed. The last frame.
     Error(String),
@@ -37,7 +37,7 @@ pub(crate) enum Frame {
 /// A part of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// What to do is being decided.
+    /// The model decides what to do.
     Analysis,
     /// The results of agents are being put together.
     Finalization,
@@ -46,19 +46,19 @@ pub enum Phase {
 /// A step of handing work over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Handoff {
-    /// How far it is.
+    /// Its phase.
     pub(crate) stage: Stage,
-    /// Who hands over; for progress and results the agent.
+    /// The one who hands over; for progress and results the agent.
     pub(crate) from: String,
-    /// Who takes over.
+    /// The one who takes over.
     pub(crate) to: String,
     /// The delegated task, as soon as it has an id.
     pub(crate) task_id: String,
-    /// What the agent says, or how it ended.
+    /// The agent's words, or the task's end.
     pub(crate) text: String,
 }
 
-/// How far a handoff is.
+/// Phase of a handoff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// The agent is to be asked.
@@ -71,7 +71,7 @@ pub(crate) enum Stage {
     Returned,
 }
 
-/// What every frame of a turn carries.
+/// Fields that every frame of a turn has.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stamp {
     /// Counts from 1.
@@ -128,7 +128,7 @@ impl Frame {
         }
     }
 
-    /// Whether no frame follows.
+    /// True if no frame follows.
     pub(crate) fn is_last(&self) -> bool {
         matches!(self, Self::Error(_) | Self::Complete(_))
     }

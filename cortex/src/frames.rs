@@ -1,4 +1,4 @@
-//! What a run shows: the frames that its journal makes, numbered.
+//! Frames of a run, made from its journal and numbered.
 //!
 //! The same journal gives the same frames under the same numbers, whoever reads it and whenever. Notes and progress of steps are frames as
 //! they are; the rest follows from what began and what came back.
@@ -33,14 +33,14 @@ pub struct Frames {
     /// The frames so far.
     count: u64,
     usage: Usage,
-    /// What of a chat turn was shown.
+    /// The part of a chat turn that was shown.
     chat: Projection,
     /// The work that agents have, the tools that are at work, and what people are asked.
     out: BTreeMap<StepId, Out>,
     phase: String,
 }
 
-/// What is out.
+/// A step that is out.
 #[derive(Clone, Debug)]
 enum Out {
     Agent { agent: String, task_id: String },

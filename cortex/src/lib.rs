@@ -53,13 +53,13 @@ use crate::{
     shared::Shared,
 };
 
-/// How long the journal may take to list the runs that were left behind.
+/// Deadline for the journal's list of runs that were left behind.
 const LISTING: Duration = Duration::from_secs(5);
 
-/// How long runs that are over are kept in memory.
+/// Time that runs which are over are kept in memory.
 const KEEP: Duration = Duration::from_secs(3600);
 
-/// How often they are forgotten.
+/// Interval at which they are forgotten.
 const FORGET: Duration = Duration::from_secs(60);
 
 /// The messages that may be in hand at one time.
@@ -130,7 +130,7 @@ impl Running {
         self.agent.client()
     }
 
-    /// What the rest of the process uses it by.
+    /// A handle for the rest of the process.
     pub fn handle(&self) -> Handle {
         Handle {
             shared: Arc::clone(&self.shared),

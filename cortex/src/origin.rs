@@ -1,4 +1,4 @@
-//! Where a request came from, and the way back.
+//! Origin of a request, and the way back.
 
 use agenthub_proto::{
     a2a::{Message, Role},
@@ -21,7 +21,7 @@ pub const CHAT_REQUEST: &str = "chat_request";
 /// The task type of what Cortex answers.
 pub const CHAT_RESPONSE: &str = "chat_response";
 
-/// Where a request came from.
+/// Origin of a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
     /// A message over the hub.

@@ -1,16 +1,16 @@
-//! How Cortex is to be.
+//! Settings of Cortex.
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
 use agenthub_sdk::{durable::SpanSink, model::LanguageModel, runs::Journal};
 use async_trait::async_trait;
 
-/// How Cortex is to be.
+/// Settings of Cortex.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The hub's address, such as `http://127.0.0.1:50051`.
     pub hub: String,
-    /// Who decides.
+    /// The model that decides.
     pub model: Arc<dyn LanguageModel>,
     /// The time for one call of the model: 3 min.
     pub model_timeout: Duration,
@@ -18,28 +18,28 @@ pub struct Settings {
     pub delegation_timeout: Duration,
     /// The time for a handoff of a run whose plan gives none: 5 min.
     pub handoff_timeout: Duration,
-    /// How long after its start Cortex waits for known agents to come back as well, before a run plans without them: 10 s.
+    /// Time after its start for which Cortex waits for known agents to come back as well, before a run plans without them: 10 s.
     pub returning: Duration,
-    /// How long runs stay in the journal once they are over: 30 days.
+    /// Retention of runs in the journal once they are over: 30 days.
     pub keep_runs: Duration,
-    /// How long their beginning and their end stay: 400 days. What a series has learned, what threads keep and the keys by which a
+    /// Retention of their beginning and their end: 400 days. What a series has learned, what threads keep and the keys by which a
     /// request is known again are made of them.
     pub keep_outcomes: Duration,
     /// The time that models have to answer when Cortex stops: 10 s.
     pub drain: Duration,
     /// The decisions of one request: 8. In the last one no task is handed over.
     pub max_rounds: u32,
-    /// What is remembered of a conversation: 8,000 tokens.
+    /// Length of a conversation's history: 8,000 tokens.
     pub history_tokens: usize,
     /// The conversations that are remembered at one time: 1,000. The one that was idle longest goes first.
     pub max_conversations: usize,
-    /// Where the turns of messages over the hub are written down, so that a Cortex that comes back finishes them; nowhere if not
+    /// The journal of turns that come over the hub, so that a Cortex that comes back finishes them; nowhere if not
     /// given. It is this Cortex's alone.
     pub journal: Option<Arc<dyn Journal>>,
     /// The name of this Cortex among all that ever use the journal; made up if not given. Under the same name it takes its turns
     /// over at once.
     pub instance_id: Option<String>,
-    /// Who collects the spans of runs; nobody if not given.
+    /// Collector of the spans of runs; they are dropped if not given.
     pub spans: Option<Arc<dyn SpanSink>>,
     /// The journals of other agents, whose runs are shown beside Cortex's own; none if not given.
     pub others: Option<Arc<dyn Others>>,

@@ -1,4 +1,4 @@
-//! What all conversations share: the settings, the agents at hand, and the conversations themselves.
+//! State that all conversations share: the settings, the agents at hand, and the conversations themselves.
 
 use std::{
     collections::HashMap,
@@ -57,7 +57,7 @@ struct Known {
     last_used: u64,
 }
 
-/// Why a request is not taken in.
+/// The reason why a request is not taken in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refused {
     #[error(
@@ -92,12 +92,12 @@ impl Shared {
         }
     }
 
-    /// When this Cortex began.
+    /// Start of this Cortex.
     pub(crate) fn begun(&self) -> Instant {
         self.begun
     }
 
-    /// Where runs are written down; in memory without a journal in the settings.
+    /// The journal of runs; in memory without a journal in the settings.
     pub(crate) fn journal(&self) -> &Arc<dyn Journal> {
         &self.journal
     }
@@ -107,12 +107,12 @@ impl Shared {
         &self.live
     }
 
-    /// What earlier runs led to.
+    /// Outcomes of earlier runs.
     pub(crate) fn past(&self) -> &Past {
         &self.past
     }
 
-    /// Whether a request has room in its conversation, and that among the others.
+    /// Checks whether a request has room in its conversation, and that among the others.
     pub(crate) fn has_room(&self, key: &Key) -> Result<(), Refused> {
         if self.closing.is_cancelled() {
             return Err(Refused::Closing);

@@ -1,4 +1,4 @@
-//! How a run begins: once for each idempotency key, one at a time in its thread.
+//! The beginning of a run: once for each idempotency key, one at a time in its thread.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::{
     origin::CORTEX,
 };
 
-/// How long a journal may take to answer.
+/// Deadline for an answer of the journal.
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// The runs of a thread among which one is looked for.
@@ -32,9 +32,9 @@ const MAX_THREAD: usize = 1_000;
 pub struct Started {
     /// Its id.
     pub run: RunId,
-    /// What it is to do, as far as the journal does not say so yet.
+    /// The request, as far as the journal does not have it yet.
     pub coming: Coming,
-    /// Whether this call started it.
+    /// True if this call started it.
     pub is_new: bool,
 }
 
@@ -177,7 +177,7 @@ impl Handle {
         }
     }
 
-    /// Whether the journal has the end of this run of a thread.
+    /// True if the journal has the end of this run of a thread.
     async fn has_ended(&self, thread: &str, run: &RunId) -> Result<bool, StartError> {
         let filter = Filter {
             owner: Some(CORTEX.to_owned()),
@@ -209,7 +209,7 @@ impl Handle {
     }
 }
 
-/// What a journal answered in time.
+/// A journal's answer, if it came in time.
 fn answered<T>(
     answer: Result<Result<T, journal::Error>, tokio::time::error::Elapsed>,
 ) -> Result<T, StartError> {

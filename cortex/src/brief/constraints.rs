@@ -11,12 +11,12 @@ use super::{
     is_flat, is_name, is_short, is_within,
 };
 
-/// What stands for all capabilities.
+/// Stands for all capabilities.
 const ALL: &str = "*";
 /// So alike are two names of which one may be meant by the other.
 const ALIKE: f64 = 0.85;
 
-/// What a run must keep to.
+/// Constraints that a run must keep to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Constraints {
@@ -28,7 +28,7 @@ pub struct Constraints {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 20)]
     pub execution_depth: Option<u32>,
-    /// What the result must fulfil, at most 64: in words, or as objects with a check that code can make.
+    /// Criteria that the result must fulfil, at most 64: in words, or as objects with a check that code can make.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 64)]
     pub acceptance_criteria: Vec<Value>,
@@ -154,7 +154,7 @@ impl Constraints {
         ))
     }
 
-    /// Whether a person has to allow this capability.
+    /// True if a person has to allow this capability.
     pub fn needs_approval(&self, capability: &str) -> bool {
         self.approvals
             .iter()

@@ -6,7 +6,7 @@ use super::Fault;
 
 /// # Errors
 ///
-/// What is wrong with the criterion at this place.
+/// The fault of the criterion at this place.
 pub(super) fn check(at: &str, criterion: &Value) -> Result<(), Fault> {
     let fields = match criterion {
         Value::String(words) if words.trim().is_empty() => return Err(Fault::new(at, "is empty")),

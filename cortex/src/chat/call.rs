@@ -118,14 +118,14 @@ struct Call {
     shared: Arc<Shared>,
     turn: Turn,
     origin: Origin,
-    /// Where the caller is in its trace.
+    /// The caller's trace context.
     above: TraceContext,
     text: String,
     context_id: String,
 }
 
 impl Call {
-    /// What those who watch are told of the turn.
+    /// Spans of the turn, under the caller's.
     fn spans(&self, run: RunId) -> Spans {
         let settings = &self.shared.settings;
         let at = (Some(self.above), self.origin.trace());

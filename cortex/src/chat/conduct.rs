@@ -1,4 +1,4 @@
-//! How messages over the hub become chat turns.
+//! Makes chat turns of messages over the hub.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ fn key(task: &TaskContext) -> Key {
     }
 }
 
-/// What a turn begins with.
+/// Input of a turn.
 pub(crate) fn input(words: String, attached: Vec<Value>, settings: &Settings) -> Input {
     let delegation_ms = settings.delegation_timeout.as_millis();
     Input {
@@ -53,7 +53,7 @@ pub(crate) fn input(words: String, attached: Vec<Value>, settings: &Settings) ->
     }
 }
 
-/// What is told of a turn.
+/// Attributes of a turn's spans.
 pub(crate) fn identity(settings: &Settings) -> Identity {
     Identity {
         model: settings.model.name().to_owned(),

@@ -34,7 +34,7 @@ pub(crate) struct Conversation {
     turns: AtomicU64,
     /// The requests that wait or are at work.
     open: AtomicUsize,
-    /// What they wait for, by request and step.
+    /// The tasks that they wait for, by request and step.
     running: Mutex<BTreeMap<(u64, StepId), Running>>,
 }
 
@@ -156,7 +156,7 @@ impl Turn {
         self.conversation.running().remove(&place);
     }
 
-    /// What the other requests wait for.
+    /// The tasks that the other requests wait for.
     pub(crate) fn others_wait_for(&self) -> Vec<Running> {
         let running = self.conversation.running();
         let others = running.iter().filter(|((turn, _), _)| *turn != self.number);

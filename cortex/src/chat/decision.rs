@@ -1,4 +1,4 @@
-//! What did the model decide, and is it allowed?
+//! Decisions of the model, read from its answers and checked.
 //!
 //! A model that calls tools answers in words and hands tasks over by calling [`tool`]; another one answers with one JSON object that holds both.
 
@@ -42,7 +42,7 @@ fn validator(pointer: &str) -> Validator {
     jsonschema::validator_for(schema).expect("the schema in the source tree is valid")
 }
 
-/// What is to be done, in the order in which the model said it. At least one action, at most [`MAX_ACTIONS`].
+/// Actions in the order in which the model said them: at least one, at most [`MAX_ACTIONS`].
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Decision {
     /// The actions.
@@ -74,7 +74,7 @@ pub(crate) struct TaskRequest {
     pub(crate) task_type: String,
     /// A present agent.
     pub(crate) target: String,
-    /// What the agent needs beside the user's words.
+    /// Input of the agent beside the user's words.
     pub(crate) payload: Option<Map<String, Value>>,
     /// Unique in the decision.
     pub(crate) correlation_id: String,
@@ -94,11 +94,11 @@ pub(crate) struct Candidate {
 /// A skill under its names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Skill {
-    /// What a model is to call it.
+    /// Id by which the model calls it.
     pub(crate) id: String,
-    /// What people read; models mistake it for the id.
+    /// Name that people read; models mistake it for the id.
     pub(crate) name: String,
-    /// What the type of a task for it says; empty if that is the id.
+    /// Task type that a task for it has; empty if that is the id.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) task_type: String,
 }
@@ -138,7 +138,7 @@ pub(crate) fn parse(answer: &str, agents: &[Candidate]) -> Result<Decision, Refu
     Ok(Decision { actions: decided })
 }
 
-/// What a model calls to hand a task over. Nothing of any agent stands in it: their words are quoted, in the `agents` block.
+/// Tool by which a model hands a task over. Nothing of any agent stands in it: their words are quoted, in the `agents` block.
 pub(crate) fn tool() -> ToolSpec {
     let task = SCHEMA.pointer(REQUEST_AT).cloned().unwrap_or_default();
     let mut properties = task["properties"].as_object().cloned().unwrap_or_default();
@@ -157,7 +157,7 @@ pub(crate) fn tool() -> ToolSpec {
     }
 }
 
-/// What a model decided that was offered the [`tool`]: it says something to the user, hands tasks over by its calls, or both. One without calls that
+/// Reads the answer of a model that was offered the [`tool`]: it says something to the user, hands tasks over by its calls, or both. One without calls that
 /// wrote a decision in JSON all the same has decided so.
 ///
 /// # Errors
@@ -201,7 +201,7 @@ fn asked(call: &ToolCall, agents: &[Candidate]) -> Result<Action, String> {
     one(&action, agents)
 }
 
-/// Whether an answer is words for the user: no decision, nothing that was meant to be one, and no other JSON.
+/// True if an answer is words for the user: no decision, nothing that was meant to be one, and no other JSON.
 pub(crate) fn is_prose(answer: &str) -> bool {
     let text = answer.trim();
     let is_json = text.starts_with(['{', '[', '`']) || serde_json::from_str::<Value>(text).is_ok();

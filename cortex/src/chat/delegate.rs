@@ -60,7 +60,7 @@ async fn watched(mut handed: HandedOver, sent: &SentHandoff, view: &View) -> Del
     delegated
 }
 
-/// What the agent says while it works.
+/// Words of the agent while it works.
 fn progress(update: &Update) -> Option<String> {
     let Update::Status(update) = update else {
         return None;

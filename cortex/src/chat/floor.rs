@@ -17,7 +17,7 @@ impl Floor {
         }
     }
 
-    /// Whether the request may decide.
+    /// True if the request may decide.
     pub(crate) fn is_of(&self, turn: u64) -> bool {
         self.0.front() == Some(&turn)
     }

@@ -1,4 +1,4 @@
-//! What was said in a conversation, bounded by tokens. What has to go leaves a mark.
+//! History of a conversation, bounded by tokens. What has to go leaves a mark.
 
 use std::collections::VecDeque;
 
@@ -7,12 +7,12 @@ use agenthub_sdk::model::{Message, Role, estimate_tokens};
 /// The turn of everything that was said before.
 const BEFORE: u64 = 0;
 
-/// What was said before this process knew the conversation.
+/// History from before this process knew the conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Past {
     /// The user's words and the answers, oldest first.
     pub(crate) said: Vec<(String, String)>,
-    /// Whether there is more.
+    /// True if there is more.
     pub(crate) has_more: bool,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct History {
     entries: VecDeque<Entry>,
     tokens: usize,
     left_out: usize,
-    /// Whether more was left out than is counted.
+    /// True if more was left out than is counted.
     has_more: bool,
 }
 
@@ -52,12 +52,12 @@ impl History {
         }
     }
 
-    /// What the user said in this turn. A text of more than half the budget is shortened.
+    /// Adds the user's words in this turn. A text of more than half the budget is shortened.
     pub(crate) fn heard(&mut self, turn: u64, text: &str) {
         self.push(turn, Role::User, text);
     }
 
-    /// What was answered in this turn. A text of more than half the budget is shortened.
+    /// Adds the answer in this turn. A text of more than half the budget is shortened.
     pub(crate) fn said(&mut self, turn: u64, text: &str) {
         self.push(turn, Role::Assistant, text);
     }
@@ -80,7 +80,7 @@ impl History {
         }
     }
 
-    /// What was said before anything here. Nothing has been pushed yet.
+    /// Puts earlier history before everything here. Nothing has been pushed yet.
     pub(crate) fn begin_with(&mut self, past: Past) {
         self.has_more = past.has_more;
         for (words, answer) in past.said {

@@ -1,12 +1,12 @@
-//! Which messages does Cortex answer?
+//! Choice of the messages that Cortex answers.
 
 use agenthub_proto::a2a::{Message, Role};
 
 use crate::origin::{CHAT_REQUEST, CORTEX};
 
-/// Whether Cortex answers the message. `to` is the recipient that the sender named; empty if it named none.
+/// True if Cortex answers the message. `to` is the recipient that the sender named; empty if it named none.
 ///
-/// What users say is answered if it is meant for Cortex, or for anybody and of no particular kind. What agents say is answered
+/// Users are answered if they mean Cortex, or anybody and nothing of a particular kind. What agents say is answered
 /// only as a task for Cortex: an answer to an answer would never end.
 pub(crate) fn is_answered(message: &Message, to: &str) -> bool {
     let is_directed = to == CORTEX || to.split_once('@').is_some_and(|(id, _)| id == CORTEX);

@@ -1,4 +1,4 @@
-//! What became of a delegated task, as the model and the user are told.
+//! Outcome of a delegated task, as the model and the user are told.
 
 use agenthub_sdk::runs::DelegationResult;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ const MAX_PARTS: usize = 64;
 /// The tokens that all results of a prompt share, about half for texts and half for data.
 const SHARED_TOKENS: usize = 24_000;
 
-/// Why a delegation gave no result, in words that name the agent.
+/// The reason why a delegation gave no result, in words that name the agent.
 pub(crate) fn without_result(delegated: &DelegationResult) -> String {
     let DelegationResult {
         agent,
@@ -41,24 +41,24 @@ pub(crate) fn without_result(delegated: &DelegationResult) -> String {
     }
 }
 
-/// What became of a delegated task.
+/// Outcome of a delegated task.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TaskOutcome {
-    /// Who was asked.
+    /// The agent that was asked.
     pub(crate) agent: String,
-    /// What for.
+    /// The task's type.
     pub(crate) task_type: String,
     /// The name that the model gave the task.
     pub(crate) correlation_id: String,
-    /// How it ended.
+    /// Its end.
     pub(crate) end: End,
-    /// What the agent said, shortened if it is long.
+    /// The agent's words, shortened if they are long.
     pub(crate) text: String,
     /// The structured parts of the result; in the place of one that is too large is a mark.
     pub(crate) data: Vec<Value>,
 }
 
-/// How a delegated task ended.
+/// End of a delegated task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// The agent did it.
@@ -94,7 +94,7 @@ impl End {
         }
     }
 
-    /// Why there is no result, in plain words that name the agent; `None` if there is one.
+    /// The reason why there is no result, in plain words that name the agent; `None` if there is one.
     pub(crate) fn problem(&self, agent: &str) -> Option<String> {
         Some(match self {
             Self::Completed => return None,
@@ -110,7 +110,7 @@ impl End {
 }
 
 impl TaskOutcome {
-    /// What a delegation came to. `limit_s` is the time that it had, in seconds.
+    /// The outcome of a delegation. `limit_s` is the time that it had, in seconds.
     pub(crate) fn of(request: &TaskRequest, delegated: &DelegationResult, limit_s: u64) -> Self {
         let error = delegated.error.clone();
         let end = match &*delegated.state {
@@ -228,7 +228,7 @@ mod tests {
         TaskOutcome::without_result(&asked(), end)
     }
 
-    /// What the offline model makes of this item of the prompt's `results` block.
+    /// The answer that the offline model makes of this item of the prompt's `results` block.
     async fn told_offline(result: Value) -> String {
         let results = Value::Array(vec![result]);
         let messages = vec![Message::user("go"), Message::data("results", results)];

@@ -45,7 +45,7 @@ enum Kind {
     Other,
 }
 
-/// What the open string is for.
+/// Purpose of the open string.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Reading {
     #[default]
@@ -96,7 +96,7 @@ impl Partial {
         }
     }
 
-    /// Whether the innermost container is an action: on its own, in a list, or in the list of a decision.
+    /// True if the innermost container is an action: on its own, in a list, or in the list of a decision.
     fn in_action(&self) -> bool {
         match self.scanner.open() {
             [true] | [false, true] => true,
@@ -115,7 +115,7 @@ impl Partial {
         }
     }
 
-    /// What the string that begins here is for.
+    /// Purpose of the string that begins here.
     fn purpose(&mut self) -> Reading {
         if !self.in_action() {
             return Reading::Nothing;

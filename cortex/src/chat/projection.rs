@@ -1,4 +1,4 @@
-//! What is shown of a run: the frames that its journal makes.
+//! Frames of a chat turn, made from its journal.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Projection {
     handed: BTreeMap<StepId, Handed>,
-    /// What was shown of the answer that is being written.
+    /// The part of the growing answer that was shown.
     shown: String,
     usage: Usage,
 }
@@ -33,7 +33,7 @@ struct Handed {
 }
 
 impl Projection {
-    /// What an event shows.
+    /// The frames of an event.
     pub(crate) fn of(&mut self, event: &RunEvent) -> Vec<Frame> {
         match event {
             RunEvent::Started(_) => vec![Frame::Start],
@@ -69,14 +69,14 @@ impl Projection {
         }
     }
 
-    /// What the next piece of an answer shows.
+    /// The frames of the next piece of an answer.
     pub(crate) fn piece(&mut self, text: String) -> Frame {
         let append = !self.shown.is_empty();
         self.shown.push_str(&text);
         Frame::Delta { text, append }
     }
 
-    /// What the end of the run shows.
+    /// The frames of the run's end.
     pub(crate) fn end(&self, outcome: &RunOutcome) -> Vec<Frame> {
         let metrics = Frame::Metrics(self.usage);
         match outcome {

@@ -1,4 +1,4 @@
-//! What is the model told?
+//! Prompt of a chat turn's model.
 
 mod agents;
 
@@ -21,18 +21,18 @@ const ANSWER: &str = "{answer}";
 /// A task that another turn of the conversation waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Running {
-    /// Who works on it.
+    /// The agent that works on it.
     pub(crate) agent: String,
-    /// What for.
+    /// The type of its task.
     pub(crate) task_type: String,
 }
 
 /// An answer of the model that could not be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rejected {
-    /// What it said, shortened.
+    /// Its words, shortened.
     pub(crate) answer: String,
-    /// Why that was no decision.
+    /// The reason why that was no decision.
     pub(crate) reason: String,
 }
 
@@ -43,23 +43,23 @@ pub(crate) struct Prompt<'a> {
     pub(crate) agents: &'a Agents,
     /// Those that the user's words name.
     pub(crate) named: &'a Named,
-    /// What was said before, oldest first.
+    /// Earlier messages, oldest first.
     pub(crate) history: &'a [Message],
-    /// What the user says.
+    /// The user's words.
     pub(crate) words: &'a str,
     /// The structured parts of what the user says.
     pub(crate) attached: &'a [Value],
-    /// What the user has been answered in this turn.
+    /// Answers to the user in this turn.
     pub(crate) answers: &'a [String],
-    /// What came back in this turn.
+    /// Results that came back in this turn.
     pub(crate) results: &'a [TaskOutcome],
-    /// What other turns wait for.
+    /// The tasks that other turns wait for.
     pub(crate) running: &'a [Running],
     /// The answer before this one, if it was no decision.
     pub(crate) rejected: Option<&'a Rejected>,
-    /// Whether no task can be handed over any more.
+    /// True if no task can be handed over any more.
     pub(crate) is_last_round: bool,
-    /// Whether the model hands tasks over by calling a tool.
+    /// True if the model hands tasks over by calling a tool.
     pub(crate) calls_tools: bool,
 }
 

@@ -126,7 +126,7 @@ fn skill_for(payload: &Value, offers: &[Offered], agent: &str) -> Result<Option<
     })
 }
 
-/// What the agent says, or why it says nothing.
+/// The agent's answer, or the reason why there is none.
 fn answer(result: &StepResult) -> Result<String, String> {
     match result {
         StepResult::DelegationEnded(DelegationResult {

@@ -1,4 +1,4 @@
-//! What the user may read of an answer that is still being written.
+//! The part of a growing answer that the user may read.
 
 use agenthub_sdk::model::{Output, Request};
 

@@ -1,4 +1,4 @@
-//! What was said in a conversation before this process knew it, from the tasks that the hub keeps.
+//! History of a conversation from before this process knew it, read from the tasks that the hub keeps.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const MAX_TURNS: i32 = 50;
 /// A conversation does not wait longer than this for its past.
 const DEADLINE: Duration = Duration::from_secs(2);
 
-/// What the hub knows of the conversation. Best effort: without it the conversation begins anew.
+/// The conversation as the hub has it. Best effort: without it the conversation begins anew.
 pub(crate) async fn recall(client: &Client, key: &Key) -> Past {
     let request = ListTasksRequest {
         agent_id: CORTEX.to_owned(),
@@ -43,7 +43,7 @@ pub(crate) async fn recall(client: &Client, key: &Key) -> Past {
     }
 }
 
-/// What this user said to Cortex, and the answers, oldest first. The tasks are latest first.
+/// The words of this user to Cortex, and the answers, oldest first. The tasks are latest first.
 fn said<'a>(tasks: &'a [Task], user: &'a str) -> impl Iterator<Item = (String, String)> + 'a {
     tasks
         .iter()

@@ -3,7 +3,7 @@
 /// The deepest nesting that is followed.
 const MAX_DEPTH: usize = 64;
 
-/// What one character can complete.
+/// The token that one character completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
     Open,

@@ -1,4 +1,4 @@
-//! What a chat turn does next: it asks the model, hands out what the model decides, and asks again with the results, until the model
+//! The next effect of a chat turn: it asks the model, hands out what the model decides, and asks again with the results, until the model
 //! only answers.
 //!
 //! Each round looks (who is here, what was said), asks, and has what was decided done. An answer in prose is an answer to the user; another
@@ -24,16 +24,16 @@ use super::{
     prompt::{Prompt, Rejected},
 };
 
-/// How often the model is asked in one round.
+/// Times that the model is asked in one round, at most.
 const TRIES: u32 = 3;
 
 /// The most tokens of a wrong answer that the model sees again.
 const MAX_REJECTED_TOKENS: usize = 500;
 
-/// What the texts of several responses are joined with.
+/// Separator of several responses in one text.
 pub(crate) const SEPARATOR: &str = "\n\n";
 
-/// What the decision says to the user, in one text; empty if it says nothing.
+/// The decision's words to the user, in one text; empty if there are none.
 pub(crate) fn said(decision: &Decision) -> String {
     let texts = decision.actions.iter().filter_map(|action| match action {
         Action::Respond(text) => Some(text.as_str()),
@@ -77,9 +77,9 @@ impl Strategy for ChatTurn {
 struct Rounds<'a> {
     input: Input,
     facts: &'a Facts,
-    /// What was said before the answer.
+    /// Words before the answer.
     answers: Vec<String>,
-    /// What came back, in the order in which it was asked for.
+    /// Results, in the order in which they were asked for.
     results: Vec<TaskOutcome>,
 }
 
@@ -253,7 +253,7 @@ impl Rounds<'_> {
         }
     }
 
-    /// What came back, in words, for when no model puts it into better ones.
+    /// The results in words, for when no model puts them into better ones.
     fn so_far(&self) -> String {
         let lines: Vec<String> = self.results.iter().map(TaskOutcome::plain).collect();
         match lines.is_empty() {
@@ -263,7 +263,7 @@ impl Rounds<'_> {
     }
 }
 
-/// What a model answered, its calls as JSON.
+/// A model's answer, its calls as JSON.
 fn written(answer: &Completion) -> Cow<'_, str> {
     match answer.tool_calls.is_empty() {
         true => (&*answer.text).into(),

@@ -14,7 +14,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use self::queue::{Item, Queue};
 use crate::frame::{Frame, Stamp};
 
-/// How long the end of a turn waits for what is to be seen before it.
+/// Time that the end of a turn waits for what is to be seen before it.
 const CATCH_UP: Duration = Duration::from_secs(2);
 
 /// The longest that a sink may take for one frame. After that it is shown nothing more.
@@ -172,7 +172,7 @@ impl Projector {
 #[derive(Default)]
 struct Gathered {
     text: Gathering,
-    /// Whether it continues what was shown.
+    /// True if it continues what was shown.
     append: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Where chat turns act.
+//! The world of chat turns.
 
 use std::{
     sync::{
@@ -37,10 +37,10 @@ use crate::{
     shared::Shared,
 };
 
-/// How long a look waits for the agents of a hub to which Cortex has just connected.
+/// Time that a look waits for the agents of a hub to which Cortex has just connected.
 const INTRODUCTION: Duration = Duration::from_secs(2);
 
-/// When a look that was broken off is taken again, in milliseconds.
+/// Pause before a look that was broken off is taken again, in milliseconds.
 const AGAIN_MS: u64 = 1_000;
 
 /// One chat turn's world.
@@ -54,7 +54,7 @@ pub(crate) struct ChatWorld {
     view: View,
     projection: Mutex<Projection>,
     has_ended: AtomicBool,
-    /// What those who watch are told, where nobody else tells them.
+    /// Spans of the turn, where nobody else records them.
     spans: Option<Spans>,
 }
 
@@ -125,7 +125,7 @@ impl ChatWorld {
         }
     }
 
-    /// What happened changes what others in the conversation see.
+    /// Takes an event in that changes what others in the conversation see.
     fn note(&self, event: &RunEvent, again: bool) {
         match event {
             RunEvent::StepBegun { step, what, .. } => match what {

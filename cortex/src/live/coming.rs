@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::LiveRuns;
 use crate::{asked::Asked, brief::Fault};
 
-/// How long whoever starts a run waits for its beginning.
+/// Time that whoever starts a run waits for its beginning.
 const BEGINNING: Duration = Duration::from_secs(5);
 
 /// The most runs that come at one time.
@@ -27,7 +27,7 @@ pub struct Coming {
     pub thread: String,
     /// Its task, and the message of that.
     pub task_id: Uuid,
-    /// When it was asked for, in milliseconds since 1970.
+    /// Time of the request, in milliseconds since 1970.
     pub at_ms: u64,
     stage: watch::Receiver<Stage>,
     /// Until when whoever wants it waits.
@@ -45,16 +45,16 @@ pub(crate) enum Stage {
     Ended(Result<Begun, StartError>),
 }
 
-/// When a run began.
+/// Beginning of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begun {
-    /// When it was asked for.
+    /// By this request.
     Now,
     /// Earlier, under the same key.
     Before,
 }
 
-/// Why a run does not begin.
+/// The reason why a run does not begin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {
     /// The brief does not keep to its bounds.

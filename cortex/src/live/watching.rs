@@ -11,7 +11,7 @@ use tokio::{sync::watch, time::timeout};
 
 use super::LiveRuns;
 
-/// When to look again whether another process has written something.
+/// Interval at which events of other processes are looked for.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 impl LiveRuns {

@@ -13,15 +13,15 @@ use crate::brief::Constraints;
 /// The checks of reviews that a bundle has, in bytes of JSON.
 const MAX_CHECKS: usize = 256 * 1024;
 
-/// How a run ended, beside what was made.
+/// End of a run, beside what was made.
 pub(super) struct Closing<'a> {
-    /// What was done, in the model's words.
+    /// The work done, in the model's words.
     pub(super) summary: &'a str,
-    /// Why the constraints are not met, if they are not.
+    /// The reason why the constraints are not met, if they are not.
     pub(super) explanation: Option<&'a str>,
-    /// Whether what was to be made in the end was made.
+    /// True if what was to be made in the end was made.
     pub(super) is_made: bool,
-    /// What of the payload nobody takes.
+    /// The parts of the payload that nobody takes.
     pub(super) not_taken: Vec<String>,
 }
 
@@ -84,7 +84,7 @@ fn reviews(reviews: &[Review]) -> Value {
     told.into()
 }
 
-/// Who made or reviewed something as a stand-in for a model, and in which phase.
+/// The agents that made or reviewed something as a stand-in for a model, and in which phase.
 fn stand_ins(reached: &Reached) -> Value {
     let works = reached.steps.values();
     let works = works.filter(|work| work.state == WorkState::Completed && work.is_stand_in);

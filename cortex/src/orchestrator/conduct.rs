@@ -1,4 +1,4 @@
-//! How briefs that come over the hub become app runs.
+//! Makes app runs of briefs that come over the hub.
 
 use std::sync::Arc;
 
@@ -24,11 +24,11 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Orchestrations(pub(crate) Arc<Shared>);
 
-/// What the message asks for: the brief in its data part, or, from who only says something, the words as the objective.
+/// The brief of a message: its data part, or, from who only says something, the words as the objective.
 ///
 /// # Errors
 ///
-/// Why that is no brief in this mode.
+/// The reason why that is no brief in this mode.
 pub(crate) fn asked(shared: &Shared, task: &TaskContext, mode: Mode) -> Result<Input, Failure> {
     if task.task_id().is_empty() {
         return Err(Failure::rejected(
@@ -83,7 +83,7 @@ fn of_words(task: &TaskContext) -> Result<Brief, Failure> {
         .map_err(|error| Failure::rejected(format!("the brief cannot be read: {error}")))
 }
 
-/// How a run begins that is asked for so.
+/// The beginning of a run that is asked for so.
 pub(crate) fn beginning(input: &Input) -> Beginning {
     let budget = input.brief.budget;
     Beginning {

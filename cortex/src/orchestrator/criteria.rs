@@ -27,7 +27,7 @@ pub(super) fn named(criteria: &[Value]) -> Vec<Value> {
     named.collect()
 }
 
-/// Whether all of the criteria stand in what a reviewer was given.
+/// True if all of the criteria stand in what a reviewer was given.
 pub(super) fn knows(given: &Value, criteria: &[Value]) -> bool {
     fn stands_in(value: &Value, text: &str) -> bool {
         match value {
@@ -53,7 +53,7 @@ pub(super) fn words(criterion: &Value) -> String {
     }
 }
 
-/// Whether two texts are the same but for the space between words.
+/// True if two texts are the same but for the space between words.
 pub(super) fn same(a: &str, b: &str) -> bool {
     a.split_whitespace().eq(b.split_whitespace())
 }

@@ -36,7 +36,7 @@ use serde_json::Value;
 /// So many words in a row that also stand in the instructions are taken from there.
 const WINDOW: usize = 8;
 
-/// What the orchestrator's model is told about its work. It has no representation outside of that model's requests: it cannot be printed,
+/// The instructions of the orchestrator's model. They have no representation outside of that model's requests: they cannot be printed,
 /// serialised or turned into a value.
 pub struct Instructions {
     text: String,
@@ -105,7 +105,7 @@ fn windows(words: &[String]) -> impl Iterator<Item = Vec<String>> + '_ {
     words.windows(WINDOW).map(<[String]>::to_vec)
 }
 
-/// What the person said.
+/// Words of the person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words(String);
 
@@ -116,11 +116,11 @@ impl Words {
     }
 }
 
-/// What a capability is given: an object whose references are resolved and that has nothing of the instructions.
+/// Input of a capability: an object whose references are resolved and that has nothing of the instructions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arguments(Value);
 
-/// Why a payload becomes no arguments.
+/// The reason why a payload becomes no arguments.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unfit {
     #[error("{0}")]
@@ -151,7 +151,7 @@ impl Arguments {
     }
 }
 
-/// What a specialist gets.
+/// The request that a specialist gets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HandoffPayload {
     words: Words,
@@ -193,7 +193,7 @@ impl HandoffPayload {
     }
 }
 
-/// Why an output does not fit its schema.
+/// The fault of an output that does not fit its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Misfit(pub(super) String);
 

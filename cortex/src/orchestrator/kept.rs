@@ -1,4 +1,4 @@
-//! What journals hold of app runs. Later releases read it back: fields are added, never renamed.
+//! Data of app runs in journals. Later releases read it back: fields are added, never renamed.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use serde_json::{Map, Value, json};
 
 use crate::brief::Brief;
 
-/// What an app run begins with.
+/// Input of an app run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Input {
-    /// What is asked for.
+    /// The request.
     pub(crate) brief: Brief,
     /// The run's id, which its frames carry.
     pub(crate) run: String,
@@ -26,7 +26,7 @@ pub(crate) struct Input {
     pub(crate) handoff_ms: u64,
 }
 
-/// What a look asks for.
+/// Input of a look.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Query {
@@ -39,25 +39,25 @@ pub(crate) struct Query {
     pub(crate) series: String,
 }
 
-/// What a look sees.
+/// Result of a look.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Seen {
-    /// What the agents that are here offer, for each capability the agent first that is to be preferred.
+    /// Offers of the agents that are here; for each capability the preferred agent first.
     pub(crate) offers: Vec<Offered>,
-    /// What earlier runs of the thread made, by name.
+    /// Artifacts that earlier runs of the thread made, by name.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub(crate) thread: Map<String, Value>,
-    /// What was said in the thread before.
+    /// Earlier messages of the thread.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) history: Vec<Message>,
-    /// What earlier runs of the series led to.
+    /// Results of earlier runs of the series.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) performance: Vec<Value>,
-    /// Why the run that this one goes on from cannot be gone on from.
+    /// The reason why the run that this one goes on from cannot be gone on from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) unreadable: Option<String>,
-    /// Where the run that this one goes on from stood.
+    /// The state of the run that this one goes on from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reached: Option<Reached>,
 }
@@ -66,10 +66,10 @@ pub(crate) struct Seen {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Offered {
-    /// Who, what, and the contract.
+    /// The agent, the capability, and its contract.
     #[serde(flatten)]
     pub(crate) offer: Offer,
-    /// What the card says of it.
+    /// Its description, from the card.
     pub(crate) description: String,
     /// The tasks that the agent has in hand.
     pub(crate) open_tasks: u32,
@@ -78,7 +78,7 @@ pub(crate) struct Offered {
     pub(crate) score: Option<f64>,
 }
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Reached {
@@ -88,16 +88,16 @@ pub struct Reached {
     pub version: u64,
     /// The steps that have begun.
     pub steps: BTreeMap<String, Work>,
-    /// What the steps that are done have given.
+    /// Outputs of the steps that are done.
     pub(crate) outputs: BTreeMap<String, Value>,
     /// The reviews, oldest first.
     pub(crate) reviews: Vec<Review>,
-    /// How often something was made, a review that asked for more between two times.
+    /// Number of rounds: times that something was made, a review that asked for more between two of them.
     pub depth: u32,
 }
 
 impl Reached {
-    /// How far a step is, as plans see it.
+    /// State of a step, as plans see it.
     pub(crate) fn state(&self, step: &str) -> StepState {
         match self.steps.get(step).map(|work| work.state) {
             None => StepState::Waiting,
@@ -120,23 +120,23 @@ impl Reached {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Work {
-    /// Who has it, or had it.
+    /// The agent that has it, or had it.
     pub(crate) agent: String,
-    /// What for.
+    /// The capability.
     pub(crate) capability: String,
     /// In which phase.
     pub(crate) phase: String,
-    /// How far it is.
+    /// Its state.
     pub state: WorkState,
-    /// Why it came to nothing.
+    /// The reason of a failure.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) error: String,
     /// In which round.
     pub(crate) depth: u32,
-    /// Whether a person refused it.
+    /// True if a person refused it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_refused: bool,
-    /// Whether a stand-in for a model did it.
+    /// True if a stand-in for a model did it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_stand_in: bool,
     /// The digest of what a person was asked to allow.
@@ -144,7 +144,7 @@ pub struct Work {
     pub(crate) approval: String,
 }
 
-/// How far a step is.
+/// State of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkState {
@@ -161,32 +161,32 @@ pub enum WorkState {
     Skipped,
 }
 
-/// What a review found.
+/// Findings of a review.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Review {
     /// The step.
     pub(crate) step: String,
-    /// Who reviewed.
+    /// The reviewer.
     pub(crate) agent: String,
     /// The steps whose outputs were reviewed.
     pub(crate) of: Vec<String>,
     /// From 0 to 1.
     pub(crate) score: Option<f64>,
-    /// Whether the reviewer lets it pass.
+    /// True if the reviewer lets it pass.
     pub(crate) pass: bool,
-    /// What is to be mended.
+    /// Changes that the reviewer asks for.
     pub(crate) issues: Vec<String>,
     /// Each check with verdict and evidence.
     pub(crate) checks: Vec<Value>,
     /// In which round it was.
     pub(crate) depth: u32,
-    /// Whether the reviewer was given every acceptance criterion.
+    /// True if the reviewer was given every acceptance criterion.
     pub(crate) knew_criteria: bool,
 }
 
 impl Review {
-    /// What a review's output says: the first object in it that has a score or a verdict.
+    /// The content of a review's output: the first object in it that has a score or a verdict.
     pub(crate) fn of(
         step: &str,
         agent: &str,
@@ -220,7 +220,7 @@ impl Review {
         }
     }
 
-    /// Whether it lets nothing pass only because what was asked for could not be checked. Another round would not change that.
+    /// True if it lets nothing pass only because what was asked for could not be checked. Another round would not change that.
     pub(super) fn is_open(&self) -> bool {
         let is_asked = |check: &&Value| is_rule(check) || check["criterion"].is_string();
         let has_failed = self.checks.iter().any(|check| check["verdict"] == "fail");
@@ -241,12 +241,12 @@ impl Review {
     }
 }
 
-/// Whether somebody judged what this is a check of.
+/// True if somebody judged what this is a check of.
 pub(super) fn is_verdict(check: &Value) -> bool {
     matches!(check["verdict"].as_str(), Some("pass" | "fail"))
 }
 
-/// Whether this is a check of a rule that the request sets, other than a criterion.
+/// True if this is a check of a rule that the request sets, other than a criterion.
 pub(super) fn is_rule(check: &Value) -> bool {
     (check["hard"] == true || check["rule"] == true) && check["criterion"].is_null()
 }

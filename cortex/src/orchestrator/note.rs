@@ -1,4 +1,4 @@
-//! What an app run writes down for those who watch: each note is a frame as it is.
+//! Notes of an app run for those who watch: each is a frame as it is.
 
 use agenthub_sdk::runs::plan::{Offer, Plan};
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ pub(super) fn refused(reason: &str) -> Value {
     json!({"type": "warning", "message": message, "data": {"reason": reason}})
 }
 
-/// What was expected of a run and did not happen.
+/// A warning that something expected of a run did not happen.
 pub(super) fn absent(phase: &str) -> Value {
     let message = match phase {
         "qa" => "nothing was reviewed",

@@ -1,4 +1,4 @@
-//! What earlier runs led to, read from the journal.
+//! Outcomes of earlier runs, read from the journal.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -26,7 +26,7 @@ use crate::{
     origin::CORTEX,
 };
 
-/// What the runs are called in journals that do nothing but keep such results: each is over when it has begun.
+/// Strategy of runs that do nothing but keep results of another run: each is over when it has begun.
 pub const RESULTS: &str = "results";
 
 /// The runs that are looked back at.
@@ -35,26 +35,26 @@ const MAX_RUNS: usize = 200;
 /// The runs of a thread whose artifacts are there for the next.
 const MAX_THREAD: usize = 20;
 
-/// What was said in a thread, as far as it is told: messages.
+/// The latest messages of a thread that are told.
 const MAX_SAID: usize = 40;
 
 /// The entries of a journal that are read at one time.
 const PAGE: usize = 256;
 
-/// What is known of earlier runs. Each is read once.
+/// Cache of earlier runs. Each is read once.
 #[derive(Debug)]
 pub(crate) struct Past {
     journal: Arc<dyn Journal>,
     known: Mutex<HashMap<RunId, Arc<Ended>>>,
 }
 
-/// What a run that is over led to.
+/// Outcome of a run that is over.
 #[derive(Debug, Default)]
 struct Ended {
     series: String,
     result: Map<String, Value>,
     learned: Value,
-    /// What those made whose work was reviewed.
+    /// The makers of reviewed work, each with its score.
     scores: Vec<(String, f64)>,
     /// The run whose results these are, and the results.
     results: Option<(String, Map<String, Value>)>,
@@ -68,7 +68,7 @@ impl Past {
         }
     }
 
-    /// How the work of each agent was scored.
+    /// Scores of the work of each agent.
     pub(super) async fn records(&self) -> BTreeMap<String, Record> {
         let mut records: BTreeMap<String, Record> = BTreeMap::new();
         for ended in self.ended(None, Orchestrator.name(), MAX_RUNS).await {
@@ -81,7 +81,7 @@ impl Past {
         records
     }
 
-    /// What the earlier runs of a thread made, by name; of one name the latest.
+    /// Artifacts that the earlier runs of a thread made, by name; of one name the latest.
     pub(super) async fn artifacts(&self, thread: &str, but: &RunId) -> Map<String, Value> {
         let mut artifacts = Map::new();
         for (run, ended) in self
@@ -99,7 +99,7 @@ impl Past {
         artifacts
     }
 
-    /// What was said in the thread, oldest first.
+    /// Messages of the thread, oldest first.
     pub(super) async fn said(&self, client: &Client, user: &str, thread: &str) -> Vec<Message> {
         let key = Key {
             user: user.to_owned(),
@@ -116,7 +116,7 @@ impl Past {
         messages.collect()
     }
 
-    /// Which settings led to which results in the runs of a series, oldest first.
+    /// Settings and their results in the runs of a series, oldest first.
     pub(super) async fn performance(&self, series: &str) -> Vec<Value> {
         let mut results: HashMap<String, Map<String, Value>> = HashMap::new();
         for (_, ended) in self.ended(None, RESULTS, MAX_RUNS).await {
@@ -143,11 +143,11 @@ impl Past {
         performance
     }
 
-    /// How far a run came.
+    /// Progress of a run.
     ///
     /// # Errors
     ///
-    /// Why that cannot be told, in words for who wants to go on from there.
+    /// The reason why that cannot be told, in words for who wants to go on from there.
     pub(super) async fn reached(&self, run: &str) -> Result<Reached, String> {
         let facts = self.facts(&RunId::new(run)).await;
         let facts =
@@ -217,7 +217,7 @@ impl Past {
         Ok(ended)
     }
 
-    /// What the first event of a run says and the last one, however many are between them.
+    /// The contents of a run's first and last event, however many are between them.
     async fn ends(&self, listed: &ListedRun) -> Result<Facts, journal::Error> {
         let mut facts = Facts::default();
         for after in [0, listed.last.saturating_sub(1)] {
@@ -243,7 +243,7 @@ impl Past {
     }
 }
 
-/// Whether the ends of a run say what it led to. In runs of earlier releases the scores are between them.
+/// True if the ends of a run say what it led to. In runs of earlier releases the scores are between them.
 fn says_all(facts: &Facts) -> bool {
     let is_results = facts.started().is_some_and(|s| s.strategy == RESULTS);
     is_results
@@ -288,7 +288,7 @@ impl Ended {
     }
 }
 
-/// What the run of strategy [`RESULTS`] begins with that keeps results of a run.
+/// Input of a run of strategy [`RESULTS`], which keeps results of a run.
 pub fn results_of(run: &str, metrics: &Map<String, Value>) -> Value {
     json!({"of": run, "metrics": metrics})
 }

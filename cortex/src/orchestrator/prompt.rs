@@ -1,4 +1,4 @@
-//! What is the orchestrator's model told?
+//! Prompt of the orchestrator's model.
 
 use std::collections::BTreeSet;
 
@@ -36,9 +36,9 @@ pub(super) struct Prompt<'a> {
     pub(super) reached: &'a Reached,
     /// The steps that can go out.
     pub(super) ready: BTreeSet<String>,
-    /// Whether something may be made once more.
+    /// True if something may be made once more.
     pub(super) may_revise: bool,
-    /// How many more proposals there may be, this one included.
+    /// Proposals that are left, this one included.
     pub(super) turns_left: u32,
     pub(super) rejected: Option<&'a Rejected>,
 }

@@ -1,4 +1,4 @@
-//! What does the model propose?
+//! Proposals of the orchestrator's model, read from its answers.
 //!
 //! The union of ORC-5.1: a change of the plan, a handoff, or the end. What is read here is one of the three in form; whether the run's rules
 //! allow it is asked in `rules.rs` and, of plans, in `agenthub_runs::plan`.
@@ -27,11 +27,11 @@ static FORM: LazyLock<Validator> = LazyLock::new(|| {
     jsonschema::validator_for(&SCHEMA).expect("the schema in the source tree is valid")
 });
 
-/// What the model proposes.
+/// A proposal of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Proposal {
     pub(super) action: Action,
-    /// Why, in the model's words; empty if it gives no reason.
+    /// The reason, in the model's words; empty if it gives none.
     pub(super) note: String,
 }
 
@@ -51,7 +51,7 @@ pub(super) enum Action {
 pub(super) struct Transfer {
     /// The agent; empty lets the best one have it.
     pub(super) to: String,
-    /// What it shall do.
+    /// The capability that is asked for.
     pub(super) capability: String,
     /// The step of the plan; empty where the capability tells.
     pub(super) step: String,
@@ -64,11 +64,11 @@ pub(super) struct Transfer {
 pub(super) struct Ending {
     /// Names and references.
     pub(super) artifacts: Map<String, Value>,
-    /// What was done, in words.
+    /// The work done, in words.
     pub(super) summary: String,
 }
 
-/// Why an answer cannot be used, in words that help the model to mend it.
+/// The fault that makes an answer unusable, in words that help the model to mend it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct Refusal(String);

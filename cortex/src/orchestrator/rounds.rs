@@ -1,4 +1,4 @@
-//! Which round of what was made is the result?
+//! Choice of the round that is the result.
 
 use std::{cmp::Ordering, collections::BTreeSet};
 
@@ -15,7 +15,7 @@ use super::{
 #[derive(Debug, PartialEq)]
 pub(super) struct Best {
     pub(super) form: Value,
-    /// Whether something in it stands for a later round that came to nothing.
+    /// True if something in it stands for a later round that came to nothing.
     pub(super) is_earlier: bool,
 }
 
@@ -79,7 +79,7 @@ fn missing(reached: &Reached, form: &Value) -> Vec<(String, String)> {
     missing
 }
 
-/// What a step is for, which the plan knows of one that has not begun.
+/// The capability of a step; of one that has not begun, as the plan has it.
 fn capability<'a>(reached: &'a Reached, step: &str) -> Option<&'a str> {
     let begun = reached.steps.get(step).map(|work| &*work.capability);
     begun.or_else(|| Some(&*reached.plan.steps.get(step)?.capability))
@@ -91,7 +91,7 @@ pub(super) fn latest<'a>(reached: &'a Reached, step: &str) -> Option<&'a Review>
     reviews.find(|review| review.of.iter().any(|of| of == step))
 }
 
-/// How good a review's verdict is.
+/// Rank of a review's verdict.
 fn rank(review: &Review) -> f64 {
     let pass = f64::from(u8::from(review.pass));
     2.0 * pass + review.score.unwrap_or(0.0)

@@ -24,7 +24,7 @@ pub(super) const QA: &str = "qa";
 /// The longest name of a part of the result, in characters: more would be words of the orchestrator's own.
 const MAX_NAME: usize = 64;
 
-/// Where a run stands when something is proposed.
+/// State of a run when something is proposed.
 pub(super) struct Situation<'a> {
     pub(super) told: &'a Instructions,
     pub(super) objective: &'a str,
@@ -33,10 +33,10 @@ pub(super) struct Situation<'a> {
     pub(super) constraints: &'a Constraints,
     pub(super) offers: &'a [Offered],
     pub(super) reached: &'a Reached,
-    /// Whether the last review asks for another round.
+    /// True if the last review asks for another round.
     pub(super) asks_for_more: bool,
     pub(super) turns_left: u32,
-    /// Whether the answer before this one wanted to end the run too, and was refused.
+    /// True if the answer before this one wanted to end the run too, and was refused.
     pub(super) insists: bool,
 }
 
@@ -45,12 +45,12 @@ pub(super) struct Handover {
     /// The step of the plan.
     pub(super) name: String,
     pub(super) step: PlanStep,
-    /// Who does it.
+    /// The agent that does it.
     pub(super) offered: Offered,
     pub(super) payload: HandoffPayload,
     /// The payload before its references were resolved.
     pub(super) used: Value,
-    /// How often something was made, once this is.
+    /// Number of rounds, once this one is made.
     pub(super) depth: u32,
 }
 
@@ -64,14 +64,14 @@ pub(super) fn skipped(reached: &Reached) -> BTreeSet<String> {
 }
 
 impl Situation<'_> {
-    /// Whether something may be made once more.
+    /// True if something may be made once more.
     pub(super) fn may_revise(&self) -> bool {
         self.reached.depth < self.constraints.execution_depth()
     }
 
     /// # Errors
     ///
-    /// Why it is not allowed, for the model.
+    /// The reason of a refusal, for the model.
     pub(super) fn handover(&self, transfer: &Transfer) -> Result<Handover, Refusal> {
         let name = self.step(transfer)?;
         let step = self.reached.plan.steps.get(&*name).cloned();
@@ -159,7 +159,7 @@ impl Situation<'_> {
         }
     }
 
-    /// Who can do it: whom the plan names, else whom the model names, else everyone who offers it, first who is to be preferred.
+    /// The agents that can do it: those the plan names, else those the model names, else all that offer it, the preferred one first.
     fn offered(&self, transfer: &Transfer, step: &PlanStep) -> Result<Vec<&Offered>, Refusal> {
         if step.capability != transfer.capability {
             let (is, said) = (&step.capability, &transfer.capability);
@@ -199,7 +199,7 @@ impl Situation<'_> {
         Ok(found)
     }
 
-    /// How often something was made, once this is.
+    /// Number of rounds, once this one is made.
     fn depth(&self, offered: &Offered) -> Result<u32, Refusal> {
         let reached = self.reached.depth;
         let depth = match &*offered.offer.phase {
@@ -216,7 +216,7 @@ impl Situation<'_> {
         }
     }
 
-    /// Whether the run may end so.
+    /// Checks whether the run may end so.
     ///
     /// # Errors
     ///
@@ -263,7 +263,7 @@ impl Situation<'_> {
         }
     }
 
-    /// Whether everything in it was made by others, so that it can be taken where nothing better comes.
+    /// True if everything in it was made by others, so that it can be taken where nothing better comes.
     pub(super) fn is_harmless(&self, ending: &Ending) -> bool {
         let mut parts = ending.artifacts.iter();
         parts.all(|(name, value)| self.is_made_by_others(name, value).is_ok())
@@ -301,7 +301,7 @@ impl Situation<'_> {
     }
 }
 
-/// What of a value does not fit a schema, if there is one.
+/// The parts of a value that do not fit a schema, if there is one.
 pub(crate) fn misfit(schema: Option<&Value>, value: &Value) -> Option<String> {
     let faults = violations(schema?, value);
     (!faults.is_empty()).then(|| faults.join("; "))

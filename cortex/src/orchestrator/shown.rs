@@ -1,4 +1,4 @@
-//! What those see who watch the task of a run: frames, read from the journal as they are shown. The run never waits for that.
+//! Frames for those who watch the task of a run, read from the journal as they are shown. The run never waits for that.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -24,13 +24,13 @@ use crate::{
 /// The entries of a journal that are read at one time.
 const PAGE: usize = 256;
 
-/// How long the end of a run waits for what is to be seen before it.
+/// Time that the end of a run waits for what is to be seen before it.
 const CATCH_UP: Duration = Duration::from_secs(2);
 
-/// When a journal that cannot be read is read again.
+/// Pause before a journal that cannot be read is read again.
 const READ_AGAIN: Duration = Duration::from_millis(500);
 
-/// How far a run has come, and how far of that is shown. Dropping it ends the showing.
+/// Progress of a run, and of its showing. Dropping it ends the showing.
 #[derive(Debug)]
 pub(super) struct Shown {
     subject: Subject,

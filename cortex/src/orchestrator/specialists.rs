@@ -1,4 +1,4 @@
-//! Who is here that could do something, and who is to be preferred?
+//! The agents that are here and offer a capability, the preferred one first.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -23,12 +23,12 @@ const MAX_DESCRIPTION: usize = 600;
 /// So much better must somebody's work be to wait for them, for each task that they have in hand.
 const TASK_WEIGHT: f64 = 0.02;
 
-/// What is known of an agent's earlier work.
+/// Scores of an agent's earlier work.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Record {
     /// The sum of the scores of what it made.
     pub(crate) sum: f64,
-    /// How many.
+    /// Their number.
     pub(crate) count: u32,
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn offers(
     offers
 }
 
-/// What these agents offer, by name.
+/// The capabilities that these agents offer, by name.
 pub(crate) fn capabilities(cards: &[impl AsRef<AgentCard>]) -> BTreeSet<String> {
     let cards = cards.iter().map(AsRef::as_ref);
     let skills = cards.flat_map(|card| card.skills.iter().map(move |skill| (card, skill)));

@@ -1,4 +1,4 @@
-//! What does an app run do next?
+//! The next effect of an app run.
 //!
 //! Plan, then one step after the other, then the end: each turn looks who is here, asks the model, and has done what it proposes, if that is
 //! allowed. What is not allowed goes back to the model with the reason, at most twice; then the run ends with what there is, and says why.
@@ -34,7 +34,7 @@ use super::{
 /// The most earlier results that specialists are given to learn from.
 const MAX_PERFORMANCE: usize = 200;
 
-/// What specialists know past performance by.
+/// The field by which specialists know past performance.
 const PRIOR_PERFORMANCE: &str = "priorPerformance";
 
 /// The strategy.
@@ -81,7 +81,7 @@ impl Strategy for Orchestrator {
     }
 }
 
-/// How far an app run has come.
+/// State of an app run.
 pub fn reached(facts: &Facts) -> Reached {
     match Play::of(facts) {
         Ok(mut play) => {
@@ -105,7 +105,7 @@ struct Play<'a> {
     begun_with: Seen,
     reached: Reached,
     phase: &'static str,
-    /// Whether a review asks for more than there is.
+    /// True if a review asks for more than there is.
     asks_for_more: bool,
     has_generated: bool,
 }
@@ -132,7 +132,7 @@ impl<'a> Play<'a> {
         })
     }
 
-    /// What is to be done, and how the turn began in which that is.
+    /// The next effect, and the state at the beginning of its turn.
     fn run(&mut self) -> (Next, Began) {
         loop {
             let began = self.began();
@@ -263,7 +263,7 @@ impl<'a> Play<'a> {
     }
 }
 
-/// Where another run stood, for one that goes on from there: what was out then can go out again.
+/// The state of another run, for one that goes on from there: what was out then can go out again.
 fn resumed(mut reached: Reached) -> Reached {
     reached
         .steps

@@ -15,20 +15,20 @@ use crate::brief::Constraints;
 /// A run without any review.
 const NOTHING_REVIEWED: &str = "nothing was reviewed";
 
-/// Whether the constraints are met.
+/// Standing of a result against the constraints.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Standing {
-    /// They are.
+    /// All constraints are met.
     Met,
-    /// They are as far as anybody judged them: how many criteria are met, and which criteria and rules nobody checked.
+    /// They are met as far as anybody judged them: how many criteria are met, and which criteria and rules nobody checked.
     Unchecked(String),
-    /// They are not: why, in words that a plan can be made from.
+    /// Some are not met: why, in words that a plan can be made from.
     Unmet(String),
     /// No review says so: what of it no review is of.
     NotReviewed(String),
 }
 
-/// What reviewers said of a result.
+/// Reviewers' findings on a result.
 #[derive(Debug)]
 pub(super) struct Verdicts<'a> {
     /// For each thing that was made the latest review of it.
@@ -64,7 +64,7 @@ impl<'a> Verdicts<'a> {
         Self { reviews, gap }
     }
 
-    /// That of one review alone.
+    /// The verdict of one review alone.
     pub(super) fn alone(review: Option<&'a Review>) -> Self {
         Self {
             gap: review.is_none().then(|| NOTHING_REVIEWED.to_owned()),
@@ -78,7 +78,7 @@ impl<'a> Verdicts<'a> {
         scores?.into_iter().reduce(f64::min)
     }
 
-    /// How what was made stands against the constraints.
+    /// The standing by these reviews.
     pub(super) fn standing(&self, constraints: &Constraints) -> Standing {
         if let Some(gap) = &self.gap {
             return Standing::NotReviewed(gap.clone());

@@ -1,4 +1,4 @@
-//! Where app runs act, and conversations with one agent.
+//! The world of app runs, and of conversations with one agent.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -37,7 +37,7 @@ use crate::{
     shared::Shared,
 };
 
-/// How long the hub may take to say what its agents have in hand.
+/// Deadline for the hub's answer about tasks that its agents have in hand.
 const LOAD: Duration = Duration::from_secs(2);
 
 /// One run's world.

@@ -35,7 +35,7 @@ struct System {
 struct Lasting {
     inner: Arc<MemoryJournal>,
     left: AtomicUsize,
-    /// Whether the last append is written.
+    /// True if the last append is written.
     writes_last: bool,
     tell: mpsc::Sender<()>,
 }
@@ -77,7 +77,7 @@ impl System {
         }
     }
 
-    /// Whether no turn is left to be finished.
+    /// True if no turn is left to be finished.
     async fn is_over(&self) -> bool {
         let left = self.journal.adoptable("cortex", "the-one", 1).await;
         left.expect("it is in memory").is_empty()

@@ -1,11 +1,11 @@
-//! Why an answer is no decision.
+//! Refusals of answers that are no decision.
 
 use super::{MAX_ACTIONS, TOOL};
 
 /// The longest reason that a model is told, in characters.
 const MAX_REASON: usize = 400;
 
-/// Why an answer is no decision, in words that help the model to mend it.
+/// The fault that makes an answer no decision, in words that help the model to mend it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Refusal(String);
@@ -68,7 +68,7 @@ pub(crate) fn without_words(reason: &str) -> String {
     told + rest
 }
 
-/// Where the quotation ends that a text begins with.
+/// End of the quotation that a text begins with.
 fn closing(quoted: &str) -> Option<usize> {
     let mut is_escaped = false;
     let mut ends = quoted.char_indices().skip(1).filter(|(_, c)| {

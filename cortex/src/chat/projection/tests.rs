@@ -139,7 +139,7 @@ fn a_turn_shows_its_phases_its_handoffs_and_its_answers() {
     );
 }
 
-/// What somebody has read who follows the pieces.
+/// The text that a reader has who follows the pieces.
 fn read(pieces: &[&str], whole: &str) -> String {
     let mut projection = Projection::default();
     projection.of(&asked("turn-1"));

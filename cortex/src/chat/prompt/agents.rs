@@ -1,4 +1,4 @@
-//! What a model is shown of the agents that are here.
+//! The agents that are here, as a model is shown them.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -55,7 +55,7 @@ impl Named {
         }
     }
 
-    /// Whether they name nobody.
+    /// True if they name nobody.
     pub(crate) fn is_empty(&self) -> bool {
         self.here.is_empty() && self.away.is_empty()
     }
@@ -81,17 +81,17 @@ impl Agents {
         }
     }
 
-    /// What the prompt's `agents` block holds.
+    /// Content of the prompt's `agents` block.
     pub(crate) fn to_json(&self) -> Value {
         self.cards.clone().into()
     }
 
-    /// What a decision is checked against.
+    /// The agents that a decision is checked against.
     pub(crate) fn candidates(&self) -> &[Candidate] {
         &self.candidates
     }
 
-    /// How many agents are here that are not shown.
+    /// Number of agents that are here and not shown.
     pub(crate) fn left_out(&self) -> usize {
         self.left_out
     }

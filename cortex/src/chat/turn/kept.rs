@@ -1,4 +1,4 @@
-//! What journals hold of chat turns. Later releases read it back: fields are added, never renamed.
+//! Data of chat turns in journals. Later releases read it back: fields are added, never renamed.
 
 use agenthub_sdk::{model::Message, runs::RunOutcome};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::chat::prompt::{Agents, Named, Running};
 
-/// What a chat turn begins with.
+/// Input of a chat turn.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Input {
@@ -21,18 +21,18 @@ pub(crate) struct Input {
     pub(crate) max_rounds: u32,
     /// The time for a task, in milliseconds.
     pub(crate) delegation_ms: u64,
-    /// Whether an answer in prose is one. Journals of older releases do not say so.
+    /// True if an answer in prose is one. Journals of older releases do not say so.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) takes_prose: bool,
-    /// Whether the model hands tasks over by calling a tool.
+    /// True if the model hands tasks over by calling a tool.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) calls_tools: bool,
-    /// Why there is nothing to decide, in words for the user.
+    /// The reason why there is nothing to decide, in words for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) refused: Option<String>,
 }
 
-/// What a look sees.
+/// Result of a look.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Seen {
@@ -41,16 +41,16 @@ pub(crate) struct Seen {
     /// Those that the user's words name.
     #[serde(skip_serializing_if = "Named::is_empty")]
     pub(crate) named: Named,
-    /// What was said before, oldest first.
+    /// Earlier messages, oldest first.
     pub(crate) history: Vec<Message>,
-    /// What other turns of the conversation wait for.
+    /// The tasks that other turns of the conversation wait for.
     pub(crate) running: Vec<Running>,
     /// The look was broken off: when to look again, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) again_at_ms: Option<u64>,
 }
 
-/// What a look asks for.
+/// Input of a look.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Query {
@@ -58,7 +58,7 @@ pub(crate) struct Query {
     pub(crate) words: String,
 }
 
-/// Where a question stands in its turn.
+/// Place of a question in its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Question {
     /// From 1.
@@ -87,7 +87,7 @@ impl Question {
     }
 }
 
-/// Why the model never decided, of a run that ends so: why its last answer was refused.
+/// The reason why the model never decided, of a run that ends so: why its last answer was refused.
 pub(crate) fn undecided(outcome: &RunOutcome) -> Option<&str> {
     match outcome {
         RunOutcome::Completed { data, .. } => data["undecided"].as_str(),

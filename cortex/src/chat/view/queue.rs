@@ -1,4 +1,4 @@
-//! What waits to be shown: within bounds, and with a mark where something is missing.
+//! Frames that wait to be shown: within bounds, and with a mark where something is missing.
 
 use std::{
     collections::VecDeque,
@@ -15,7 +15,7 @@ pub(super) const MAX_WAITING: usize = 256;
 /// The longest text that others are joined to, in bytes.
 const MAX_JOINED: usize = 256 * 1024;
 
-/// What is on the way.
+/// A frame on its way.
 #[derive(Debug, PartialEq)]
 pub(super) enum Item {
     Frame(Frame),
@@ -25,7 +25,7 @@ pub(super) enum Item {
     Missing(u64),
 }
 
-/// What waits between a turn, which never does, and who shows it.
+/// Frames that wait between a turn, which never waits, and who shows it.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,

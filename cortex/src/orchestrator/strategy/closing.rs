@@ -1,4 +1,4 @@
-//! How a run ends: what is noted of it, and the bundle.
+//! The end of a run: its last notes, and the bundle.
 
 use std::collections::BTreeSet;
 
@@ -127,7 +127,7 @@ impl Play<'_> {
         }
     }
 
-    /// Whether what was to be made in the end is there: of the parts of the result that are made, one that no other is made from. Where no
+    /// True if what was to be made in the end is there: of the parts of the result that are made, one that no other is made from. Where no
     /// part of it is to be made, anything is.
     fn is_made(&self, form: &Value, result: &Value) -> bool {
         let reached = &self.reached;
@@ -154,7 +154,7 @@ impl Play<'_> {
         }
     }
 
-    /// Whether something was to be made in the last round, and nothing was.
+    /// True if something was to be made in the last round, and nothing was.
     fn last_round_failed(&self) -> bool {
         let last = self.reached.steps.values();
         let mut last = last
@@ -175,7 +175,7 @@ impl Play<'_> {
         (!told.is_empty()).then(|| told.join("; "))
     }
 
-    /// What of the payload no capability takes by its name, and no step of the plan refers to.
+    /// The parts of the payload that no capability takes by its name, and no step of the plan refers to.
     fn not_taken(&self) -> Vec<String> {
         let inputs = self.begun_with.offers.iter();
         let inputs: Vec<&Value> = inputs.filter_map(|o| o.offer.input.as_ref()).collect();
@@ -209,7 +209,7 @@ impl Play<'_> {
         (!told.is_empty()).then(|| told.join("; "))
     }
 
-    /// What the plan makes of what there is; without a form, what was reviewed last.
+    /// The result that the plan makes of what there is; without a form, what was reviewed last.
     fn planned_form(&self) -> Value {
         let planned = &self.reached.plan.result;
         let is_empty = planned.as_object().is_some_and(Map::is_empty) || planned.is_null();
@@ -257,7 +257,7 @@ impl Play<'_> {
     }
 }
 
-/// What was made, as it was reviewed: whose it is, and the score.
+/// The scores of reviewed work, each with its maker.
 pub(crate) fn scores(reached: &Reached) -> Vec<(String, f64)> {
     let reviews = reached.reviews.iter();
     let scored = reviews.filter_map(|review| Some((review, review.score?)));
@@ -270,7 +270,7 @@ pub(crate) fn scores(reached: &Reached) -> Vec<(String, f64)> {
     made.collect()
 }
 
-/// What later runs of the series learn: which settings led to which score.
+/// The lesson for later runs of the series: which settings led to which score.
 fn learned(reached: &Reached, verdicts: &Verdicts<'_>) -> Value {
     let is_reviewed = |step: &&String| {
         verdicts

@@ -1,4 +1,4 @@
-//! What does the model propose in this turn, and is it allowed?
+//! The turn in which the model proposes and the rules allow or refuse.
 
 use std::collections::BTreeSet;
 
@@ -22,13 +22,13 @@ use super::{
 };
 use crate::chat::{history::shorten, prompt::Rejected};
 
-/// How often the model is asked in one turn.
+/// Times that the model is asked in one turn, at most.
 const TRIES: u32 = 3;
 
 /// The most tokens of a refused answer that the model sees again.
 const MAX_REJECTED_TOKENS: usize = 800;
 
-/// What the model proposes and the rules allow.
+/// A proposal of the model that the rules allow.
 pub(super) enum Accepted {
     Plan,
     Handover(Box<Handover>),
@@ -114,7 +114,7 @@ impl Play<'_> {
         }
     }
 
-    /// Whether the answer is allowed; what follows from a plan that is, is taken in.
+    /// Checks whether the answer is allowed; what follows from a plan that is, is taken in.
     fn accept(
         &mut self,
         turn: u32,

@@ -1,4 +1,4 @@
-//! How a step of the plan is done: allowed, handed over, tried again, and checked.
+//! A step of the plan, on its way: allowed, handed over, tried again, and checked.
 
 use std::collections::BTreeSet;
 
@@ -164,7 +164,7 @@ impl Play<'_> {
         }
     }
 
-    /// What came of it; or why nothing did.
+    /// The step's output, or the reason of its failure.
     fn deliver(&mut self, delivery: &Delivery<'_>) -> Result<Result<Delivered, String>, Next> {
         let Delivery {
             turn,
@@ -289,7 +289,7 @@ impl Play<'_> {
 #[derive(Clone, Copy)]
 struct Delivery<'d> {
     turn: u32,
-    /// What tells its steps from those of another agent.
+    /// Suffix that tells its steps from those of another agent.
     suffix: &'static str,
     name: &'d str,
     step: &'d PlanStep,
@@ -301,15 +301,15 @@ struct Delivery<'d> {
 struct Delivered {
     agent: String,
     output: Value,
-    /// Whether the agent had no model.
+    /// True if the agent had no model.
     is_stand_in: bool,
 }
 
-/// What another agent offers for the same.
+/// Another agent's offer for the same capability.
 ///
 /// # Errors
 ///
-/// Why it cannot be asked.
+/// The reason why it cannot be asked.
 fn other<'s>(
     seen: &'s Seen,
     agent: &str,
@@ -327,7 +327,7 @@ fn other<'s>(
     }
 }
 
-/// Why a handoff gave nothing that can be used.
+/// The reason why a handoff gave nothing that can be used.
 enum Unusable {
     /// It does not fit the capability's schema.
     Misfit(Misfit),

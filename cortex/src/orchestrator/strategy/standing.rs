@@ -1,4 +1,4 @@
-//! Where a run stands between two decisions: at the beginning of the turn that is not over. Turns that are over are not played again.
+//! State of a run between two decisions: at the beginning of the turn that is not over. Turns that are over are not played again.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::{
     Play,
 };
 
-/// Where a run stands, without its facts.
+/// State of a run, without its facts.
 pub(super) struct Standing {
     turn: u32,
     input: Input,
@@ -27,7 +27,7 @@ pub(super) struct Standing {
     has_generated: bool,
 }
 
-/// What a turn changes before it is over, as it was when the turn began. Everything else changes with the end of a turn.
+/// The fields that a turn changes before it is over, as they were when it began. Everything else changes with the end of a turn.
 pub(super) struct Began {
     steps: BTreeMap<String, Work>,
     depth: u32,

@@ -1,4 +1,4 @@
-//! What those who watch see, and what the model is told.
+//! Frames for those who watch, and the prompts of the model.
 
 use agenthub_sdk::{model::Request, runs::RunOutcome};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::stage::*;
 use crate::orchestrator::prompt::RULES;
 
-/// What holds of every stream of frames.
+/// Checks what holds of every stream of frames.
 fn keeps_the_rules(frames: &[Value]) {
     let kinds: Vec<&str> = frames.iter().filter_map(|f| f["type"].as_str()).collect();
     assert_eq!(kinds.first(), Some(&"start"), "{kinds:?}");

@@ -28,7 +28,7 @@ use super::PLAYED;
 
 pub(super) type Agents = Box<dyn FnMut(&Handoff) -> DelegationResult>;
 
-/// Who decides.
+/// The model of these tests.
 pub(super) enum Model {
     Says(VecDeque<String>),
     Offline,
@@ -245,7 +245,7 @@ impl Stage {
         panic!("the run does not end");
     }
 
-    /// What agents show, as the world writes it down.
+    /// Frames of agents, as the world writes them down.
     pub(super) fn shown(&self, what: &Outgoing) -> Vec<Value> {
         let Outgoing::Delegate(sent) = what else {
             return Vec::new();
@@ -315,7 +315,7 @@ impl Stage {
         }
     }
 
-    /// What was noted, as type and message.
+    /// The notes, as type and message.
     pub(super) fn noted(&self, kind: &str) -> Vec<String> {
         let notes = self.events.iter().filter_map(|event| match event {
             RunEvent::Noted { value, .. } if value["type"] == kind => Some(value),
