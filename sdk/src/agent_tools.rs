@@ -9,7 +9,7 @@ use crate::{Client, Delegation, schema, supervisor};
 pub struct AgentTool {
     /// The agent's id.
     pub agent: String,
-    /// Whether the agent can be reached.
+    /// True if the agent can be reached.
     pub online: bool,
     /// `agent_` and the slug of the id, at most 64 characters of `[a-z0-9_-]`. It stays the same while the agent is known.
     pub name: String,

@@ -1,4 +1,4 @@
-//! How much of what others wrote is passed on.
+//! Bounds on what is passed on of others' words.
 
 pub(crate) use agenthub_runs::redact::head;
 use serde_json::Value;

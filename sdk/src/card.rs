@@ -12,7 +12,7 @@ use crate::{Phase, skill::SkillDeclaration};
 /// `inputSchema`, an `outputSchema` and a `phase` each.
 pub(crate) const EXTENSION: &str = "urn:agenthub:agent/v1";
 
-/// What an agent says of itself. `Into<AgentCard>`.
+/// Card of an agent. `Into<AgentCard>`.
 ///
 /// ```
 /// use agenthub_sdk::{Card, Skill};
@@ -69,7 +69,7 @@ impl Card {
         self
     }
 
-    /// Where in a run a skill belongs; `analysis` if not given.
+    /// Phase of a run to which a skill belongs; `analysis` if not given.
     #[must_use]
     pub fn phase(mut self, skill: impl Into<String>, phase: Phase) -> Self {
         extend(&mut self.0, |params| {

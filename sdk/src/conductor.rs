@@ -1,4 +1,4 @@
-//! How messages become runs.
+//! Conductors, which make runs of messages.
 
 use std::{fmt, sync::Arc};
 
@@ -10,26 +10,26 @@ use crate::{Failure, Reply, TaskContext};
 /// Makes runs of an agent's messages. The SDK keeps their journal, takes up what another process left, hands cancellation on, and
 /// tells the requester how a run ended.
 pub trait Conductor: fmt::Debug + Send + Sync {
-    /// What drives the runs.
+    /// The strategy of the runs.
     fn strategy(&self) -> &dyn Strategy;
 
-    /// What the run of this message begins with. Called in the order of the mailbox within a conversation, one at a time, so it is quick.
+    /// The beginning of this message's run. Called in the order of the mailbox within a conversation, one at a time, so it is quick.
     ///
     /// # Errors
     ///
     /// There will be no run; the task ends so.
     fn begin(&self, task: &TaskContext) -> Result<Beginning, Failure>;
 
-    /// Where the run acts. Called right after [`begin`](Self::begin), or in the process that takes the run up.
+    /// The world in which the run acts. Called right after [`begin`](Self::begin), or in the process that takes the run up.
     /// [`World::conclude`] is called before the requester is told, with the same result.
     fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World>;
 
-    /// What those who watch are told of its runs.
+    /// Attributes of the spans of its runs.
     fn identity(&self) -> Identity {
         Identity::default()
     }
 
-    /// What the requester is told.
+    /// The answer to the requester.
     ///
     /// # Errors
     ///
@@ -43,7 +43,7 @@ pub trait Conductor: fmt::Debug + Send + Sync {
     }
 }
 
-/// What spans and the log tell of runs that their journals do not.
+/// Attributes of spans and log lines of a run that its journal does not have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// The model that is asked, as `provider/model`; empty if none is.
@@ -52,11 +52,11 @@ pub struct Identity {
     pub workflow: String,
 }
 
-/// How a run begins.
+/// Beginning of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Beginning {
-    /// What the strategy begins with.
+    /// Input of the strategy.
     pub input: Value,
-    /// What it may use, at most; what the requester granted limits it further.
+    /// Budget of the run; what the requester granted limits it further.
     pub budget: Budget,
 }

@@ -1,4 +1,4 @@
-//! What a skill takes and gives, as its agent's card says.
+//! Contracts of skills, as an agent's card says them: their input and output.
 
 use std::collections::BTreeMap;
 
@@ -56,14 +56,14 @@ impl Phase {
     }
 }
 
-/// What a skill takes and gives.
+/// Contract of a skill: its input and its output.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Contract {
     /// The JSON Schema of the data that it takes, if the card has one.
     pub input: Option<Value>,
     /// The JSON Schema of the data that it gives, if the card has one.
     pub output: Option<Value>,
-    /// Where in a run it belongs; `analysis` if the card does not say, or says something unknown.
+    /// Phase of a run to which it belongs; `analysis` if the card does not say, or says something unknown.
     pub phase: Phase,
 }
 

@@ -1,8 +1,8 @@
-//! What a request is known by wherever something is done for it.
+//! Correlation ids, by which a request is known wherever something is done for it.
 
 use agenthub_proto::a2a::Message;
 
-/// Where messages have it, in their metadata.
+/// Key of the id in the metadata of messages.
 pub(crate) const KEY: &str = "correlation_id";
 
 /// The longest one, in bytes.

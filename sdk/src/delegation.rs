@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::usage;
 
-/// How many delegations one may lead to, one after the other.
+/// The most delegations in a row.
 pub const MAX_HOPS: u32 = 16;
 
 /// *Who* shall do *what*, with *what*, by when. Built with [`Delegation::to`]; ids that are not given are made up when it
@@ -22,7 +22,7 @@ pub const MAX_HOPS: u32 = 16;
 pub struct Delegation {
     /// The agent's id, or `id@version`; empty lets the hub choose one that has the capability.
     pub agent: String,
-    /// What for: a task type or skill of the agent.
+    /// Task type or skill of the agent.
     pub capability: String,
     /// The request in words.
     pub text: String,
@@ -36,9 +36,9 @@ pub struct Delegation {
     pub message_id: Option<String>,
     /// The time for all of it. The hub fails the task when it is over.
     pub timeout: Duration,
-    /// When it must be over, where that does not follow from `timeout`.
+    /// Deadline, where it does not follow from `timeout`.
     pub deadline: Option<SystemTime>,
-    /// What the task, and everything that it leads to, may use; its time is not sent, as that is the timeout.
+    /// Budget of the task and everything that it leads to; its time is not sent, as that is the timeout.
     pub budget: Budget,
     /// The task on whose behalf this is asked.
     pub parent_task_id: String,
@@ -46,7 +46,7 @@ pub struct Delegation {
     pub hops: u32,
     /// The trace that this belongs to; a trace of its own if not given.
     pub trace: Option<TraceContext>,
-    /// Which context goes first when several wait.
+    /// Priority of the context when several wait.
     pub priority: Priority,
     /// Further metadata of the message.
     pub metadata: serde_json::Map<String, serde_json::Value>,
@@ -82,7 +82,7 @@ impl Delegation {
         Self::to("").capability(capability)
     }
 
-    /// What for: a task type or skill.
+    /// Task type or skill of the agent.
     #[must_use]
     pub fn capability(mut self, capability: impl Into<String>) -> Self {
         self.capability = capability.into();
@@ -131,7 +131,7 @@ impl Delegation {
         self
     }
 
-    /// What the task, and everything that it leads to, may use.
+    /// Budget of the task and everything that it leads to.
     #[must_use]
     pub fn budget(mut self, budget: Budget) -> Self {
         self.budget = budget;
@@ -159,7 +159,7 @@ impl Delegation {
         self
     }
 
-    /// Which context goes first when several wait.
+    /// Priority of the context when several wait.
     #[must_use]
     pub fn priority(mut self, priority: Priority) -> Self {
         self.priority = priority;

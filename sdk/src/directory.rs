@@ -20,7 +20,7 @@ use tokio::{
 /// the longest pause between two tries to connect lies. A hub that was started anew knows nobody until they come.
 const RETURNING: Duration = Duration::from_secs(10);
 
-/// How long an agent may be away before it counts as gone, where the hub does not say it.
+/// Time for which an agent may be away before it counts as gone, where the hub does not say it.
 const AWAY_GRACE: Duration = Duration::from_secs(15);
 
 /// The agents that the hub knows, as of the events so far. Cheap to clone; every clone is the same view. It stays as it is
@@ -36,7 +36,7 @@ pub struct Directory {
 pub struct DirectoryEntry {
     /// The card registered last.
     pub card: Arc<AgentCard>,
-    /// Whether it can be reached.
+    /// True if it can be reached.
     pub online: bool,
 }
 
@@ -126,7 +126,7 @@ impl Directory {
         }
     }
 
-    /// Whether all agents are in the view that there were when the connection began.
+    /// True if all agents are in the view that there were when the connection began.
     pub(crate) fn is_complete(&self) -> bool {
         let view = self.view.read().expect("no panic while it is locked");
         view.snapshot == Snapshot::Complete
@@ -165,14 +165,14 @@ struct View {
     agents: BTreeMap<String, Known>,
     /// The snapshots so far.
     generation: u64,
-    /// How long agents may be away, as the hub says it.
+    /// Time for which agents may be away, as the hub says it.
     away_grace: Option<Duration>,
-    /// When the connection came back last; nothing until it was lost once.
+    /// Time of the last reconnect; nothing until the connection was lost once.
     reconnected: Option<Instant>,
     snapshot: Snapshot,
 }
 
-/// Whether an agent can be reached.
+/// Presence of an agent.
 #[derive(Clone, Copy, Debug)]
 enum Presence {
     Here,
@@ -181,15 +181,15 @@ enum Presence {
     Away {
         /// Before this moment the absence says nothing.
         counts_from: Option<Instant>,
-        /// How long it may last.
+        /// Time for which it may last.
         grace: Duration,
     },
 }
 
-/// How far the last snapshot has come.
+/// Progress of the last snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Snapshot {
-    /// What comes before it happened before the connection broke.
+    /// Events before this one happened before the connection broke.
     Awaited,
     /// The next event that is none of it ends it.
     Begun,
@@ -298,7 +298,7 @@ mod tests {
         assert!(directory.get("b").is_none());
     }
 
-    /// How long it takes, in seconds, until the agent counts as gone; nothing if that takes longer than a minute.
+    /// Seconds until the agent counts as gone; nothing if that takes longer than a minute.
     async fn gone_after(directory: &Directory, agent: &str) -> Option<u64> {
         let begin = Instant::now();
         let gone = directory.gone(agent);

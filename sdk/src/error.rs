@@ -1,35 +1,35 @@
-//! What can go wrong between a program and the hub.
+//! Errors between a program and the hub.
 
 use std::time::Duration;
 
 use tonic::{Code, Status};
 
-/// Why a call of this crate failed. The variants differ by what the caller can do about it.
+/// Failure of a call of this crate. The variants differ by what the caller can do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The hub's address is none.
     #[error("{url:?} is no address of a hub: {reason} (an example is http://127.0.0.1:50051)")]
     InvalidUrl {
-        /// What was given.
+        /// The address as given.
         url: String,
-        /// What is wrong with it.
+        /// Its fault.
         reason: String,
     },
     /// Nothing answers there.
     #[error("no hub at {url} ({reason}): start one with `agenthub up`, or name another")]
     NoHub {
-        /// Where it was looked for.
+        /// The address.
         url: String,
-        /// What the network said.
+        /// The network's error.
         reason: String,
     },
     /// Something answers there, but it does not speak the hub's protocol.
     #[error("what answers at {url} is no AgentHub: {reason}")]
     NotAHub {
-        /// Where it was looked for.
+        /// The address.
         url: String,
-        /// What it answered.
+        /// The answer.
         reason: String,
     },
     /// The hub does not accept this peer as it is: its id, its card or its protocol version.
@@ -38,13 +38,13 @@ pub enum Error {
     /// There is no such task or agent.
     #[error("not found: {0}")]
     NotFound(String),
-    /// What was asked does not fit what there is: an ended task, an id that is taken.
+    /// The request does not fit what there is: an ended task, an id that is taken.
     #[error("conflict: {0}")]
     Conflict(String),
     /// Something else has taken its place: another instance has the task, another stream the subscription.
     #[error("{0}")]
     Superseded(String),
-    /// What was asked is malformed, too large, or against a rule.
+    /// The request is malformed, too large, or against a rule.
     #[error("invalid: {0}")]
     Invalid(String),
     /// The caller may not do this.
@@ -93,7 +93,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the same call may succeed later.
+    /// True if the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         matches!(
             self,

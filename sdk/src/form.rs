@@ -15,21 +15,21 @@ pub trait Form: fmt::Debug + Send + Sync {
     /// What the model is asked for: a JSON Schema 2020-12 of an object, without references to other documents.
     fn schema(&self) -> Value;
 
-    /// What the model is shown of the request's data; all of it if not said otherwise. Tools still have all.
+    /// The request's data as the model is shown it; all of it if not said otherwise. Tools still have all.
     fn shown(&self, input: Value) -> Value {
         input
     }
 
-    /// What the model is shown besides the request, each under a label.
+    /// Texts that the model is shown besides the request, each under a label.
     fn material(&self, _input: &Value) -> Vec<(String, Value)> {
         Vec::new()
     }
 
-    /// What the answer, which fits the schema, becomes. `input` is the data of the request.
+    /// Checks an answer that fits the schema, and may change it. `input` is the data of the request.
     ///
     /// # Errors
     ///
-    /// Why it cannot be used, in words for the model.
+    /// The reason why it cannot be used, in words for the model.
     fn accept(&self, _input: &Value, answer: Value) -> Result<Value, String> {
         Ok(answer)
     }
@@ -37,7 +37,7 @@ pub trait Form: fmt::Debug + Send + Sync {
     /// The same in words for people.
     fn told(&self, output: &Value) -> String;
 
-    /// Where in the answer stands the text that is shown while it grows, as a JSON Pointer through objects. Without one nothing is.
+    /// Place in the answer of the text that is shown while it grows, as a JSON Pointer through objects. Without one nothing is.
     fn growing(&self) -> Option<&str> {
         None
     }
@@ -61,7 +61,7 @@ impl Forms {
     ///
     /// # Errors
     ///
-    /// Which cannot be used, why, and what to do about it.
+    /// The form that cannot be used, why, and what to do about it.
     pub(crate) fn new(
         card: &AgentCard,
         forms: Vec<(String, Arc<dyn Form>)>,
@@ -93,7 +93,7 @@ impl Forms {
     ///
     /// # Errors
     ///
-    /// What is wrong with the data.
+    /// The fault of the data.
     pub(crate) fn wanted(
         &self,
         card: &AgentCard,
@@ -140,12 +140,12 @@ impl Filled {
         })
     }
 
-    /// What the model is asked for.
+    /// The schema that the model is asked for.
     pub(crate) fn asked(&self) -> tool_loop::Form {
         self.asked.clone()
     }
 
-    /// Whether this is data for the skill, and not something that goes with words.
+    /// True if this is data for the skill, and not something that goes with words.
     fn is_for(&self, input: &Value) -> bool {
         match &self.input {
             None => input.is_object(),
@@ -153,7 +153,7 @@ impl Filled {
         }
     }
 
-    /// Whether the model's answer can be used, and what it becomes.
+    /// Tells whether the model's answer can be used, and what it becomes.
     pub(crate) fn verdict(&self, input: &Value, answer: &str) -> Verdict {
         let accepted =
             read(answer).and_then(|value| match schema::violations(&self.answer, &value) {

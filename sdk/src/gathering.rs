@@ -15,10 +15,10 @@ pub struct Gathering {
 }
 
 impl Gathering {
-    /// How long text is kept back.
+    /// Time for which text is kept back.
     pub const TIME: Duration = Duration::from_millis(50);
 
-    /// How much text is kept back, in bytes.
+    /// Length of text that is kept back, in bytes.
     pub const BYTES: usize = 1024;
 
     /// Adds a piece. Returns all that is gathered once it is enough.
@@ -31,12 +31,12 @@ impl Gathering {
         }
     }
 
-    /// When what is gathered is to be [taken](Self::take); `None` while there is nothing.
+    /// Time at which what is gathered is to be [taken](Self::take); `None` while there is nothing.
     pub fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// What is gathered, if anything.
+    /// The gathered text, if there is any.
     pub fn take(&mut self) -> Option<String> {
         self.due = None;
         Some(std::mem::take(&mut self.text)).filter(|text| !text.is_empty())

@@ -18,13 +18,13 @@ use crate::{
     pending::watch::HISTORY,
 };
 
-/// How long it may take to learn that a task which was called back has ended.
+/// Deadline for learning that a task which was called back has ended.
 const RECALL: Duration = Duration::from_secs(13);
 
-/// How long the last word on such a task may wait for room.
+/// Deadline for room for the last word on such a task.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
-/// How long to wait before the hub is asked again.
+/// Pause before the hub is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(200);
 
 /// Work that an agent has, or had, on behalf of a run. Dropping it ends the watching, not the task.
@@ -45,7 +45,7 @@ impl TaskContext {
     ///
     /// # Errors
     ///
-    /// What the hub has against it.
+    /// The hub's refusal.
     pub async fn hand_over(&self, sent: &SentHandoff) -> Result<HandedOver, Failure> {
         let mut delegation = Delegation::of(sent)
             .hops(self.routing().hops.saturating_add(1))
@@ -78,7 +78,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// What the hub has against it.
+    /// The hub's refusal.
     pub async fn hand_over(
         &self,
         delegation: Delegation,
@@ -148,7 +148,7 @@ impl Client {
         told.await.map(|_| true)
     }
 
-    /// What ends a task of this client's at once.
+    /// Ends a task of this client's at once.
     fn end_of(&self, task_id: &str) -> Publish {
         let status = TaskStatus {
             state: TaskState::Cancelled.into(),
@@ -169,7 +169,7 @@ impl Client {
 }
 
 impl HandedOver {
-    /// What the agent shows, in order, see [`Pending::updates`]. What it showed before the run was taken up is not among it.
+    /// Updates of the agent, in order, see [`Pending::updates`]. What it showed before the run was taken up is not among them.
     pub fn updates(&mut self) -> Updates {
         self.pending.updates()
     }

@@ -151,7 +151,7 @@ impl HookChain {
 
     /// # Errors
     ///
-    /// What the model is told of a call that is refused. The first refusal counts.
+    /// The reason that the model is told of a refusal. The first refusal counts.
     pub(crate) async fn before_tool(
         &self,
         context: &HookContext,
@@ -188,7 +188,7 @@ impl fmt::Debug for HookChain {
     }
 }
 
-/// What a hook gives; nothing if it panics or takes too long.
+/// The result of a hook; nothing if it panics or takes too long.
 async fn contained<T>(name: &str, hook: BoxFuture<'_, T>) -> Option<T> {
     match timeout(HOOK_DEADLINE, AssertUnwindSafe(hook).catch_unwind()).await {
         Ok(Ok(given)) => Some(given),

@@ -1,4 +1,4 @@
-//! What an agent's author uses.
+//! SDK for authors of agents.
 //!
 //! An [`Agent`] is a card and a handler for each kind of work. It registers with the hub over one connection, which comes back by
 //! itself, and gets its messages from a mailbox that outlives it. This is a whole one:

@@ -1,4 +1,4 @@
-//! What operators do with a hub: mailboxes, dead letters, agents that are to be forgotten, approvals.
+//! Calls of operators: mailboxes, dead letters, agents that are to be forgotten, approvals.
 
 use agenthub_proto::agenthub::{
     DropDeadLetterRequest, GetMailboxRequest, GetMailboxResponse, ListDeadLettersRequest,

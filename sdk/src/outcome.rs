@@ -1,4 +1,4 @@
-//! What became of a task.
+//! Outcome of a task.
 
 use agenthub_proto::{
     a2a::{Artifact, Message, Part, Task, TaskState, part},
@@ -8,12 +8,12 @@ use agenthub_runs::Spent;
 
 use crate::usage;
 
-/// What became of a task: its first terminal state, or the first one in which it waits for its requester.
+/// Outcome of a task: its first terminal state, or the first one in which it waits for its requester.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// The task.
     pub task_id: String,
-    /// Who worked on it; empty if nobody did.
+    /// The agent that worked on it; empty if nobody did.
     pub agent: String,
     /// Terminal, or `InputRequired` or `AuthRequired`.
     pub state: TaskState,
@@ -22,18 +22,18 @@ pub struct Outcome {
     pub text: String,
     /// The results, their chunks joined.
     pub artifacts: Vec<Artifact>,
-    /// What came with the state, or else the agent's last message.
+    /// The text that came with the state, or else the agent's last message.
     pub message: Option<Message>,
-    /// Why the task was not completed, in the words of the agent or the hub; empty if it was.
+    /// The reason why the task was not completed, in the words of the agent or the hub; empty if it was.
     pub error: String,
-    /// What the task used; nothing where its agent does not tell.
+    /// Usage of the task; nothing where its agent does not tell.
     pub spent: Option<Spent>,
     /// The model that the agent thought with, as `provider/model`; empty where it does not tell.
     pub model: String,
 }
 
 impl Outcome {
-    /// Whether the agent did what it was asked.
+    /// True if the agent did what it was asked.
     pub fn is_completed(&self) -> bool {
         self.state == TaskState::Completed
     }

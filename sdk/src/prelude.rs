@@ -1,4 +1,4 @@
-//! What most agents need: `use agenthub_sdk::prelude::*;`.
+//! Imports that most agents need: `use agenthub_sdk::prelude::*;`.
 
 pub use crate::{
     Agent, Artifact, Card, Client, Delegation, Error, Failure, Message, Part, Reply, Role, Skill,

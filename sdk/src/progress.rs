@@ -1,4 +1,4 @@
-//! What a handler shows while it works.
+//! Progress that a handler shows while it works.
 
 use agenthub_proto::{a2a::Artifact, agenthub::Durability};
 use serde_json::{Map, Value};

@@ -10,7 +10,7 @@ use crate::{
     model::{Secret, Settings},
 };
 
-/// What [`bedrock_agent`] and [`openai_agent`] make an agent of.
+/// Declaration of an agent for [`bedrock_agent`] and [`openai_agent`].
 #[derive(Clone, Debug)]
 pub struct ProviderAgent<P> {
     /// Worker unless given.
@@ -19,13 +19,13 @@ pub struct ProviderAgent<P> {
     pub card: AgentCard,
     /// The provider's name of the model.
     pub model: String,
-    /// What the model can call. A worker needs at least one; a supervisor has the agents of the hub besides.
+    /// Tools of the model. A worker needs at least one; a supervisor has the agents of the hub besides.
     pub tools: Vec<Tool>,
-    /// How the provider is reached; as its environment variables say unless given.
+    /// Access to the provider; as its environment variables say unless given.
     pub provider: P,
-    /// How the model leads the agent.
+    /// Settings of the tool loop.
     pub config: ToolLoopSettings,
-    /// Where runs are kept, if they are to survive the process.
+    /// Journal of runs, if they are to survive the process.
     pub journal: Option<Arc<dyn Journal>>,
 }
 
@@ -52,7 +52,7 @@ impl<P: Default> ProviderAgent<P> {
     }
 }
 
-/// How Amazon Bedrock is reached.
+/// Access to Amazon Bedrock.
 #[derive(Clone, Debug, Default)]
 pub struct Bedrock {
     /// Else `AWS_REGION`, else `us-east-1`.
@@ -61,18 +61,18 @@ pub struct Bedrock {
     pub api_key: Option<Secret>,
     /// The base URL, where it is not the provider's own.
     pub endpoint: Option<String>,
-    /// How long a call may take, retries included; two minutes unless given.
+    /// Deadline of a call, retries included; two minutes unless given.
     pub timeout: Option<Duration>,
 }
 
-/// How OpenAI, or a server that speaks its protocol, is reached.
+/// Access to OpenAI, or to a server that speaks its protocol.
 #[derive(Clone, Debug, Default)]
 pub struct OpenAi {
     /// Else `OPENAI_API_KEY`.
     pub api_key: Option<Secret>,
     /// The base URL with the version in its path; else `OPENAI_BASE_URL`.
     pub base_url: Option<String>,
-    /// How long a call may take, retries included; two minutes unless given.
+    /// Deadline of a call, retries included; two minutes unless given.
     pub timeout: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! What a handler gives back.
+//! Replies and failures of handlers.
 
 use std::fmt;
 
@@ -49,7 +49,7 @@ impl Reply {
         &self.artifacts
     }
 
-    /// Whether the task goes on with an answer of the requester.
+    /// True if the task goes on with an answer of the requester.
     pub fn is_input_required(&self) -> bool {
         self.input_required
     }
@@ -103,7 +103,7 @@ impl From<Value> for Reply {
     }
 }
 
-/// What a handler or a tool may return where `O` is wanted: something that becomes one, or a `Result` of that with a [`Failure`], so that
+/// Value that a handler or a tool may return where `O` is wanted: something that becomes one, or a `Result` of that with a [`Failure`], so that
 /// `?` works on any error.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is nothing that a handler or tool can return for `{O}`",
@@ -149,7 +149,7 @@ macro_rules! becomes {
 becomes!(Reply: (), &'static str, String, Message, Artifact, Value);
 becomes!(ToolOutput: (), &'static str, String, Value, bool, i32, i64, u32, u64, f64, Vec<Value>, Vec<String>);
 
-/// Why a handler has no result. Any error that boxes, and text, turn into [`Failure::failed`], so that `?` works.
+/// Failure of a handler. Any error that boxes, and text, turn into [`Failure::failed`], so that `?` works.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     pub(crate) kind: FailureKind,

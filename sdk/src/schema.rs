@@ -10,7 +10,7 @@ const MAX_TOLD: usize = 16;
 ///
 /// # Errors
 ///
-/// What is wrong with it, in words for its author.
+/// The fault of the schema, in words for its author.
 pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
     let options = jsonschema::options()
         .with_draft(Draft::Draft202012)
@@ -20,7 +20,7 @@ pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
         .map_err(|error| format!("its schema is invalid at {:?}: {error}", place(&error)))
 }
 
-/// What does not fit: where, and what is expected there. The values themselves are not repeated.
+/// The parts that do not fit: where, and what is expected there. The values themselves are not repeated.
 pub(crate) fn violations(validator: &Validator, value: &Value) -> Option<String> {
     let mut errors = validator.iter_errors(value).peekable();
     errors.peek()?;

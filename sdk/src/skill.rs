@@ -1,4 +1,4 @@
-//! What an agent can do: how its card describes it, and what it takes and gives.
+//! Skills of an agent: their description on its card, their input and their output.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What skills take: whether the data of a request fits, and what it lacks.
+//! Inputs of skills: whether the data of a request fits, and what it lacks.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use serde_json::{Map, Value};
 
 use crate::{contracts, schema};
 
-/// What a skill takes, as the card says.
+/// Input of a skill, as the card says.
 #[derive(Debug)]
 pub(crate) struct Takes {
     schema: Value,
     validator: Validator,
 }
 
-/// What comes with a request.
+/// The data of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Given {
     /// The data for the skill, with defaults.
@@ -28,7 +28,7 @@ pub(crate) struct Given {
 impl Takes {
     /// # Errors
     ///
-    /// What is wrong with the schema.
+    /// The fault of the schema.
     pub(crate) fn new(schema: &Value) -> Result<Self, String> {
         Ok(Self {
             validator: schema::compile(schema)?,
@@ -51,7 +51,7 @@ impl Takes {
         }
     }
 
-    /// Whether this has anything of what is taken.
+    /// True if this has anything of what is taken.
     pub(crate) fn is_for(&self, input: &Value) -> bool {
         let Some(fields) = input.as_object() else {
             return false;
@@ -60,7 +60,7 @@ impl Takes {
         known.is_none_or(|known| fields.keys().any(|field| known.contains_key(field)))
     }
 
-    /// What there is of a request in words alone.
+    /// The data of a request in words alone.
     fn of_words(&self) -> Given {
         let input = with_defaults(&self.schema, Value::Object(Map::new()));
         let required: Vec<&str> = self.schema["required"]
@@ -85,14 +85,14 @@ impl Takes {
     }
 }
 
-/// What the skills of a card take, by skill id.
+/// Inputs of the skills of a card, by skill id.
 #[derive(Debug, Default)]
 pub(crate) struct Intake(BTreeMap<String, Takes>);
 
 impl Intake {
     /// # Errors
     ///
-    /// Which skill's schema cannot be used, and why.
+    /// The skill whose schema cannot be used, and why.
     pub(crate) fn new(card: &AgentCard) -> Result<Self, String> {
         let contracts = contracts(card).into_iter();
         let schemas = contracts.filter_map(|(skill, contract)| Some((skill, contract.input?)));
@@ -112,7 +112,7 @@ impl Intake {
     ///
     /// # Errors
     ///
-    /// What is wrong with the data.
+    /// The fault of the data.
     pub(crate) fn given(
         &self,
         card: &AgentCard,

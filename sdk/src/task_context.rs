@@ -1,4 +1,4 @@
-//! What a handler knows of its task, and what it can do meanwhile.
+//! The task that a handler works on, and the calls it can make meanwhile.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -83,18 +83,18 @@ impl TaskContext {
         &self.inner.message.context_id
     }
 
-    /// What the request at the beginning of all this is known by, in every process that does something for it: the message's `correlation_id`,
+    /// Id of the request at the beginning of all this, in every process that does something for it: the message's `correlation_id`,
     /// or else its task, or the message itself. Delegations on behalf of this task carry it on.
     pub fn correlation_id(&self) -> &str {
         correlation::of(self.message())
     }
 
-    /// Who sent the message; empty if unknown.
+    /// Sender of the message; empty if unknown.
     pub fn sender(&self) -> &str {
         &self.inner.routing.from_agent_id
     }
 
-    /// Who, what for, how far along: the message's envelope.
+    /// Envelope of the message: sender, recipient, hops, deadline.
     pub fn routing(&self) -> &AgentEventMetadata {
         &self.inner.routing
     }
@@ -104,12 +104,12 @@ impl TaskContext {
         self.inner.attempt
     }
 
-    /// When the hub will fail the task, by the clock of this machine.
+    /// Time at which the hub will fail the task, by the clock of this machine.
     pub fn deadline(&self) -> Option<SystemTime> {
         system_time(self.inner.routing.deadline.as_ref()?)
     }
 
-    /// What the requester grants this task and everything that it leads to; its time is what is left until the deadline.
+    /// Budget that the requester grants this task and everything that it leads to; its time is what is left until the deadline.
     pub fn budget(&self) -> Budget {
         let left = |at: SystemTime| at.duration_since(self.client().now()).unwrap_or_default();
         Budget {
@@ -143,7 +143,7 @@ impl TaskContext {
         self.inner.run.get_or_init(|| run.clone());
     }
 
-    /// Whether the run of this message was taken up, and began earlier.
+    /// True if the run of this message was taken up, and began earlier.
     pub fn is_taken_up(&self) -> bool {
         self.inner.is_taken_up
     }

@@ -10,7 +10,7 @@ const USAGE: &str = "usage";
 /// The field of a terminal status' metadata that names the model which the agent thought with.
 const MODEL: &str = "model";
 
-/// What a terminal status says beside its state: what was used, and with which model; nothing of either where that is not known.
+/// Metadata of a terminal status: usage and model; nothing of either where that is not known.
 pub(crate) fn told(spent: Option<Spent>, model: &str) -> Map<String, Value> {
     let usage = spent.map(|spent| (USAGE.to_owned(), usage(spent)));
     let model = (!model.is_empty()).then(|| (MODEL.to_owned(), model.into()));
@@ -24,7 +24,7 @@ pub(crate) fn model(metadata: Option<&Struct>) -> String {
     model.as_str().unwrap_or_default().to_owned()
 }
 
-/// What was used, as a status has it.
+/// Usage, as a status has it.
 fn usage(spent: Spent) -> Value {
     let mut usage = json!({
         "tokens": spent.tokens,
@@ -37,7 +37,7 @@ fn usage(spent: Spent) -> Value {
     usage
 }
 
-/// What a status says was used; nothing if it does not tell.
+/// The usage in a status; nothing if it does not tell.
 pub(crate) fn spent(metadata: Option<&Struct>) -> Option<Spent> {
     let usage = json::from_value(metadata?.fields.get(USAGE)?);
     let number = |key: &str| usage.get(key).map_or(Some(0), Value::as_u64);

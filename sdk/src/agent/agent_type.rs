@@ -1,4 +1,4 @@
-//! What an agent is to others.
+//! Type of an agent: worker or supervisor.
 
 use agenthub_proto::{
     a2a::{AgentCard, AgentExtension},
@@ -8,10 +8,10 @@ use agenthub_proto::{
 
 use crate::card::EXTENSION;
 
-/// Where cards and statuses say what an agent is.
+/// Key of the type in cards and statuses.
 pub(crate) const AGENT_TYPE: &str = "agentType";
 
-/// What an agent is to others. It never changes.
+/// Type of an agent. It never changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AgentType {
     /// It does its work itself.
@@ -30,7 +30,7 @@ impl AgentType {
         }
     }
 
-    /// What a card says; a card that does not say is a worker's.
+    /// The type in a card; a card without one is a worker's.
     pub fn of(card: &AgentCard) -> Self {
         let params = extension(card).and_then(|e| e.params.as_ref());
         let value = params.and_then(|p| p.fields.get(AGENT_TYPE));

@@ -1,4 +1,4 @@
-//! What the result of a handler, or of a run, becomes on the wire.
+//! Answers on the wire, made of the results of handlers and runs.
 
 use agenthub_proto::{
     a2a::{Message, TaskState},

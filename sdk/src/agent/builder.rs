@@ -1,4 +1,4 @@
-//! How an agent is put together.
+//! Builder of an agent.
 
 use std::{
     future::ready,
@@ -21,7 +21,7 @@ use crate::{
     tool_loop::ModelSettings,
 };
 
-/// How an agent is to be.
+/// Builder of an agent.
 #[derive(Clone)]
 pub struct AgentBuilder {
     pub(super) agent_type: AgentType,
@@ -157,7 +157,7 @@ impl AgentBuilder {
         self
     }
 
-    /// How many messages are handled at the same time; 64 if not given. A handler that waits for an agent which it asked does not
+    /// Messages that are handled at the same time; 64 if not given. A handler that waits for an agent which it asked does not
     /// count (up to as many again, at least 16), so that agents can ask each other.
     #[must_use]
     pub fn concurrency(mut self, concurrency: u32) -> Self {
@@ -179,7 +179,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Where the hub may ask with GET whether the agent is well while it has no connection.
+    /// URL at which the hub may ask with GET whether the agent is well while it has no connection.
     #[must_use]
     pub fn health_check_url(mut self, url: impl Into<String>) -> Self {
         self.health_check_url = url.into();
@@ -193,7 +193,7 @@ impl AgentBuilder {
         self
     }
 
-    /// How long handlers may go on after [`RunningAgent::stop`], and the tools and models of runs; 10 s if not given. A run in a journal that
+    /// Time for handlers to end after [`RunningAgent::stop`], and for the tools and models of runs; 10 s if not given. A run in a journal that
     /// survives begins nothing more meanwhile. What is at work when the time is over is told to stop, and dropped a moment later.
     #[must_use]
     pub fn drain_timeout(mut self, timeout: Duration) -> Self {
@@ -201,7 +201,7 @@ impl AgentBuilder {
         self
     }
 
-    /// How long runs stay in the agent's [journal](Self::journal) once they are over; 30 days if not given. Older ones of this agent are
+    /// Retention of runs in the agent's [journal](Self::journal) once they are over; 30 days if not given. Older ones of this agent are
     /// forgotten every hour; those of others that share the journal are left alone.
     #[must_use]
     pub fn keep_runs(mut self, keep: Duration) -> Self {
@@ -209,7 +209,7 @@ impl AgentBuilder {
         self
     }
 
-    /// How long the beginning and the end of a run stay once it is over, if that is longer than the [whole run](Self::keep_runs): what was asked
+    /// Retention of the beginning and the end of a run once it is over, if that is longer than the [whole run](Self::keep_runs): what was asked
     /// for, and what came of it. No longer than the run if not given.
     #[must_use]
     pub fn keep_outcomes(mut self, keep: Duration) -> Self {
@@ -217,7 +217,7 @@ impl AgentBuilder {
         self
     }
 
-    /// How long one try to connect may take; 5 s if not given.
+    /// Deadline of one try to connect; 5 s if not given.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = Some(timeout);

@@ -21,16 +21,16 @@ use super::{
 };
 use crate::{Conductor, Error, Failure, Spans, TaskContext, connection::Lease, deadline::millis};
 
-/// How long a run may take to call back what it has out, once it was told to stop.
+/// Deadline for a run to call back what it has out, once it was told to stop.
 const GRACE: Duration = Duration::from_secs(15);
 
-/// How long a run may take to let go.
+/// Deadline for a run to let go.
 const LET_GO: Duration = Duration::from_secs(5);
 
-/// How long to wait before the hub is asked for a task again, or the world of a run is made again.
+/// Pause before the hub is asked for a task again, or the world of a run is made again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
-/// How often the world of a run is made that panics on the way.
+/// Times that the world of a run is made that panics on the way.
 const WORLD_TRIES: u32 = 3;
 
 /// A message that is a run.
@@ -59,7 +59,7 @@ impl Conducted {
         }
     }
 
-    /// How the run of this message begins. The task is shown as WORKING first.
+    /// The beginning of this message's run. The task is shown as WORKING first.
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ impl Conducted {
         let _ = self.context.publish_update("").await;
     }
 
-    /// How the run of this message begins, of which nobody is told.
+    /// The beginning of this message's run, of which nobody is told.
     ///
     /// # Errors
     ///
@@ -164,7 +164,7 @@ impl Conducted {
         None
     }
 
-    /// Why the run is of no use to anybody any more, if it is so.
+    /// The reason why the run is of no use to anybody any more, if it is so.
     async fn gone(&self) -> Result<Option<String>, Stopped> {
         let task_id = self.context.task_id();
         if task_id.is_empty() {

@@ -27,10 +27,10 @@ use crate::{
     connection::{Delivered, Lease},
 };
 
-/// How long it may take to come to an end after having been told to.
+/// Time for a task or run to end after it was told to.
 pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// What an agent works with.
+/// The loop of an agent at work: it takes deliveries in, and hands them to handlers and runs.
 pub(super) struct Dispatcher {
     pub(super) handlers: Handlers,
     pub(super) client: Client,
@@ -48,16 +48,16 @@ pub(super) struct Dispatcher {
     pub(super) orphans: mpsc::Receiver<Orphan>,
     /// The runs that the agent is to begin by itself.
     pub(super) starts: mpsc::Receiver<Start>,
-    /// Who looks for orphans, and whether what is in hand is still wanted.
+    /// The tasks that look for orphans, and whether what is in hand is still wanted.
     pub(super) looking: JoinSet<()>,
-    /// What the agent becomes.
+    /// Changes of the agent, such as another card.
     pub(super) changes: mpsc::Receiver<Change>,
     /// How many of those are at work, and how many may be.
     pub(super) adopted: u32,
     pub(super) concurrency: u32,
 }
 
-/// What an agent does with the messages that come from here on.
+/// The handlers for the messages that come from here on.
 pub(super) struct Change {
     pub(super) handlers: Handlers,
     pub(super) agent_type: AgentType,

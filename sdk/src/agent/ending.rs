@@ -12,7 +12,7 @@ use crate::{
     connection::{Lease, publish},
 };
 
-/// How long to wait before an answer that the hub could not take is sent again.
+/// Pause before an answer that the hub could not take is sent again.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Ends the task: everything and the acknowledgement in one frame.
@@ -37,7 +37,7 @@ pub(super) async fn conclude(
     }
 }
 
-/// How the task of a run ends that nobody can go on with.
+/// The end of a task whose run nobody can go on with.
 pub(super) fn cannot_go_on(why: &str) -> Failure {
     Failure::failed(format!("the run of this task cannot go on: {why}"))
 }
@@ -151,7 +151,7 @@ async fn refusal(
 ///
 /// # Errors
 ///
-/// What the hub has against the answer, or why it could not be told.
+/// The hub's refusal of the answer, or the reason why it could not be told.
 pub(super) async fn answer(
     context: &TaskContext,
     result: Result<Reply, Failure>,

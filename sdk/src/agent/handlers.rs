@@ -1,4 +1,4 @@
-//! What an agent does with its messages.
+//! Handlers of an agent, and the choice among them.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) struct Handlers {
     any: Option<Handler>,
 }
 
-/// What is done with a message.
+/// The handler chosen for a message.
 pub(super) enum Chosen {
     Handle(Handler),
     /// The requester is told that this agent does not do such things, and which it does.
@@ -71,7 +71,7 @@ impl Handlers {
         }
     }
 
-    /// What conducts runs of this strategy: what such a message gets, or else any that drives its runs so.
+    /// The conductor of runs of this strategy: the one such a message gets, or else any that drives its runs so.
     pub(super) fn conductor(
         &self,
         message: &Message,

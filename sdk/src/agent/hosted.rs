@@ -22,12 +22,12 @@ use crate::{Conductor, Error, Reply, Spans, TaskContext, connection::Lease, usag
 /// A conductor's world; beyond it, the requester is told how the run ended.
 pub(super) struct Hosted {
     inner: Arc<dyn World>,
-    /// What those who watch are told.
+    /// Spans and log of the run.
     spans: Spans,
     conductor: Arc<dyn Conductor>,
     context: TaskContext,
     run: RunId,
-    /// What is to be acknowledged with the end.
+    /// The delivery to acknowledge with the end.
     lease: Mutex<Option<Lease>>,
     /// The task is over, or nobody knows it: there is nobody to tell.
     is_quiet: bool,
@@ -58,12 +58,12 @@ impl Hosted {
         }
     }
 
-    /// What is not acknowledged yet.
+    /// Takes the delivery, if it is not acknowledged yet.
     pub(super) fn take_lease(&self) -> Option<Lease> {
         self.lock().take()
     }
 
-    /// Whether another instance has got the message, so that the hub takes nothing of this one.
+    /// True if another instance has got the message, so that the hub takes nothing of this one.
     pub(super) fn is_superseded(&self) -> bool {
         self.is_superseded.load(Ordering::Relaxed)
     }

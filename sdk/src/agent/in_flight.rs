@@ -7,7 +7,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-/// Why a handler is to stop.
+/// The reason why a handler is to stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StopReason {
     /// The hub says that the task was cancelled or has ended.
@@ -47,7 +47,7 @@ impl StopSignal {
         self.token.cancel();
     }
 
-    /// Why to stop, if it is so.
+    /// The reason to stop, if there is one.
     pub(crate) fn why(&self) -> Option<&StopReason> {
         self.why.get()
     }
@@ -93,7 +93,7 @@ impl InFlight {
         tasks.cloned().collect()
     }
 
-    /// Whether anything of a task is in hand.
+    /// True if anything of a task is in hand.
     pub(super) fn has(&self, task_id: &str) -> bool {
         let by_task = self.by_task.lock().expect("no panic while it is locked");
         by_task.contains_key(task_id)

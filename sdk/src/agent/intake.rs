@@ -35,7 +35,7 @@ use crate::{
 /// A message of which it is known whether it is a run already.
 pub(super) struct Found {
     pub(super) conducted: Conducted,
-    /// How the run began, if it did.
+    /// The beginning of the run, if it has one.
     begun: Result<Option<RunStarted>, journal::Error>,
     span: Span,
 }

@@ -21,10 +21,10 @@ use crate::{
     connection::{Scope, publish},
 };
 
-/// How long this instance has to be the agent's only one: another one that restarts is back by then, with its journal.
+/// Time for which this instance has to be the agent's only one: another one that restarts is back by then, with its journal.
 const ALONE: Duration = Duration::from_secs(10);
 
-/// How long to wait between two looks.
+/// Pause between two looks.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// After this long what cannot be told is left to the tasks' deadlines.
@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// The runs of one page of a journal.
 const PAGE: usize = 1_000;
 
-/// Why it cannot be told at present which tasks are lost.
+/// The reason why it cannot be told at present which tasks are lost.
 #[derive(Debug, thiserror::Error)]
 enum Unclear {
     #[error("another instance of the agent is there")]

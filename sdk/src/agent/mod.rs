@@ -56,7 +56,7 @@ impl Agent {
         AgentBuilder::new(AgentType::Supervisor, card.into())
     }
 
-    /// What the agent is to others.
+    /// Type of the agent.
     pub fn agent_type(&self) -> AgentType {
         self.parts.agent_type
     }

@@ -64,21 +64,21 @@ impl AgentBuilder {
         self
     }
 
-    /// What one run may use, at most; what the requester granted limits it further.
+    /// Budget of one run; what the requester granted limits it further.
     #[must_use]
     pub fn budget(mut self, budget: Budget) -> Self {
         self.thinking.settings.budget = budget;
         self
     }
 
-    /// How far one run may go.
+    /// Limits of one run.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.thinking.settings.limits = limits;
         self
     }
 
-    /// How freely the model chooses words, from 0; the provider's own value if not given.
+    /// Temperature of the model, from 0; the provider's own value if not given.
     #[must_use]
     pub fn temperature(mut self, temperature: f64) -> Self {
         self.thinking.settings.temperature = Some(temperature);
@@ -92,14 +92,14 @@ impl AgentBuilder {
         self
     }
 
-    /// Which agents a supervisor's model is offered and may find, and how it calls them; all of them if not given. A worker asks nobody.
+    /// Agents that a supervisor's model is offered and may find, and the form of its calls; all of them if not given. A worker asks nobody.
     #[must_use]
     pub fn peers(mut self, peers: Peers) -> Self {
         self.thinking.peers = peers;
         self
     }
 
-    /// What follows when an agent that a supervisor asked fails; its model is told and decides, if not given.
+    /// Reaction to the failure of an agent that a supervisor asked; its model is told and decides, if not given.
     #[must_use]
     pub fn error_mode(mut self, mode: ErrorMode) -> Self {
         self.thinking.settings.on_failure = mode;

@@ -1,4 +1,4 @@
-//! What a run's journal has of the message that the run is for, so that another process can answer it.
+//! The message that a run is for, as its journal has it, so that another process can answer it.
 
 use agenthub_proto::{a2a::Message, agenthub::AgentEventMetadata, trace::TraceContext};
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -11,7 +11,7 @@ use serde_json::Value;
 pub(super) struct Origin {
     pub(super) message: Message,
     pub(super) routing: AgentEventMetadata,
-    /// Where in its trace the run is.
+    /// The run's place in its trace.
     pub(super) trace: TraceContext,
 }
 

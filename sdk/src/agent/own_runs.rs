@@ -26,17 +26,17 @@ use crate::{
     connection::{Lease, Scope},
 };
 
-/// How long a run may be in hand before it is driven: well within its lease.
+/// Time that a run may be in hand before it is driven: well within its lease.
 const UNDRIVEN: Duration = Duration::from_secs(Driver::LEASE.as_secs() / 3);
 
-/// How long to wait before the hub is told again of a task that it could not take.
+/// Pause before the hub is told again of a task that it could not take.
 const TELL_AGAIN: Duration = Duration::from_secs(1);
 
 /// Begins runs of an agent at work, as if their messages had come to its mailbox. Clones are the same, and do not keep the agent from stopping.
 #[derive(Clone, Debug)]
 pub struct RunStarter(pub(super) mpsc::Sender<Start>);
 
-/// Why a run did not begin.
+/// The reason why a run did not begin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BeginError {
     /// The agent's conductor makes no run of the message: why.
@@ -60,7 +60,7 @@ pub(super) struct Start {
 
 type Reply = oneshot::Sender<Result<bool, BeginError>>;
 
-/// Why the hub does not know the task of a run.
+/// The reason why the hub does not know the task of a run.
 pub(super) enum Untold {
     /// The hub does not take it.
     Refused(Error),
@@ -210,7 +210,7 @@ impl Conducted {
         self.drive(hand, world, None).await
     }
 
-    /// Whether the hub was never told of the task of this run: the agent began it by itself, and has done nothing for it since.
+    /// True if the hub was never told of the task of this run: the agent began it by itself, and has done nothing for it since.
     ///
     /// # Errors
     ///

@@ -14,13 +14,13 @@ use super::{
     runs::{ANSWER, Runs},
 };
 
-/// How long to wait between two looks: an orphan is found soon after its lease is over.
+/// Pause between two looks: an orphan is found soon after its lease is over.
 const PAUSE: Duration = Duration::from_secs(Driver::LEASE.as_secs() / 3);
 
-/// How long to wait where there may be more than what was looked for.
+/// Pause where there may be more than what was looked for.
 const PAUSE_BETWEEN: Duration = Duration::from_millis(200);
 
-/// How often those are forgotten.
+/// Interval at which those are forgotten.
 const TIDY: Duration = Duration::from_secs(3600);
 
 /// A run that is not over and that nobody drives.

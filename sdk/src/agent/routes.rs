@@ -1,8 +1,8 @@
-//! Which handler gets a message?
+//! Choice of the handler for a message.
 
 use agenthub_proto::a2a::{AgentCard, Message, Role};
 
-/// What an agent handles.
+/// Routes from messages to handlers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Routes {
     agent_id: String,
@@ -13,7 +13,7 @@ pub(super) struct Routes {
     has_any: bool,
 }
 
-/// What to do with a message.
+/// Decision on a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     /// The handler at this place.

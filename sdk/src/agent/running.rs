@@ -25,7 +25,7 @@ use crate::{
     connection::{Introduction, Lease, Work},
 };
 
-/// How much longer than it should the work may take to end before it is broken off.
+/// Time beyond its bound after which work that does not end is broken off.
 const BREAK_OFF: Duration = Duration::from_secs(1);
 
 /// An agent that is registered and works. Dropping it stops it without waiting for anything; its messages are delivered again

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Agent, SpanSink, TaskContext};
 
-/// How long the journal may take to answer.
+/// Deadline for an answer of the journal.
 pub(super) const ANSWER: Duration = Duration::from_secs(10);
 
 /// The runs of one agent in this process. A journal knows a run by its driver, which is the whole agent: that none is driven twice in one
@@ -32,7 +32,7 @@ pub(super) struct Runs {
     pub(super) stop: CancellationToken,
 }
 
-/// How long runs are kept that are over.
+/// Retention of runs that are over.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keep {
     /// All of them.
@@ -50,7 +50,7 @@ impl Default for Keep {
     }
 }
 
-/// What this process has to do with a run.
+/// Mark of a run in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mark {
     InHand,
@@ -78,7 +78,7 @@ impl Runs {
         })
     }
 
-    /// Who the runs belong to.
+    /// Owner of the runs.
     pub(super) fn owner(&self) -> &str {
         &self.agent_id
     }
@@ -88,17 +88,17 @@ impl Runs {
         self.journal.as_ref()
     }
 
-    /// Who collects the spans of runs.
+    /// Collector of the spans of runs.
     pub(super) fn spans(&self) -> Option<&Arc<dyn SpanSink>> {
         self.spans.as_ref()
     }
 
-    /// Whether runs survive this process.
+    /// True if runs survive this process.
     pub(super) fn is_durable(&self) -> bool {
         self.journal.as_ref().is_some_and(|j| j.is_durable())
     }
 
-    /// What drives a run. Without a journal each has one of its own, which is gone with it.
+    /// The driver of a run. Without a journal each run has a journal of its own, which is gone with it.
     pub(super) fn driver(&self) -> Driver {
         let journal = match &self.journal {
             Some(journal) => Arc::clone(journal),
@@ -117,11 +117,11 @@ impl Runs {
         Agent::run_of(&self.agent_id, of, &context.message().message_id)
     }
 
-    /// How a run began, if it did.
+    /// The beginning of a run, if it has one.
     ///
     /// # Errors
     ///
-    /// Why that cannot be known.
+    /// The reason why that cannot be known.
     pub(super) async fn begun(&self, run: &RunId) -> Result<Option<RunStarted>, journal::Error> {
         let Some(journal) = &self.journal else {
             return Ok(None);
@@ -158,7 +158,7 @@ impl Runs {
         (before != Some(Mark::InHand)).then(|| self.held(run))
     }
 
-    /// Whether it is in hand or was abandoned.
+    /// True if it is in hand or was abandoned.
     pub(super) fn has(&self, run: &RunId) -> bool {
         self.lock().contains_key(run)
     }

@@ -1,4 +1,4 @@
-//! How many deliveries may be in hand, and who lends his place while he waits for another agent.
+//! Slots for deliveries in hand; one that waits for another agent lends its slot.
 
 use std::sync::{Arc, Mutex};
 

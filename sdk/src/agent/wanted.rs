@@ -12,7 +12,7 @@ use crate::{Client, Connection, Error};
 /// The tasks that the hub is asked for at the same time.
 const AT_ONCE: usize = 16;
 
-/// How long to wait before the hub is asked again that did not answer; twice as long each time.
+/// Pause before the hub is asked again that did not answer; twice as long each time.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// The longest of those pauses.

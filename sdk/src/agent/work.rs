@@ -8,13 +8,13 @@ use tokio::time::{sleep, timeout};
 use super::{Function, InFlightGuard, StopReason, ending};
 use crate::{Failure, Reply, TaskContext, connection::Lease, redact};
 
-/// How long a handler may go on after it was told to stop.
+/// Time for a handler to end after it was told to stop.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How long a message waits that cannot be handled at present.
+/// Pause of a message that cannot be handled at present.
 const PUT_OFF: Duration = Duration::from_secs(5);
 
-/// What a handler makes of a message.
+/// Result of handling a message.
 pub(super) type Handling = BoxFuture<'static, Result<Reply, Failure>>;
 
 /// A message in hand.

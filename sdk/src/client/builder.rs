@@ -23,7 +23,7 @@ use crate::{
     pending::{self, Table},
 };
 
-/// How a [`Client`] is to be.
+/// Builder of a [`Client`].
 #[derive(Clone, Debug)]
 pub struct ClientBuilder {
     pub(crate) peer: Peer,
@@ -65,7 +65,7 @@ impl ClientBuilder {
         self
     }
 
-    /// How long one try to connect may take; 5 s if not given.
+    /// Deadline of one try to connect; 5 s if not given.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.peer.connect_timeout = timeout;

@@ -17,7 +17,7 @@ use tonic::{Response, Status, transport::Channel};
 use super::{Client, EventStream, events::Subscription};
 use crate::{Error, connection::MAX_RECEIVED_BYTES};
 
-/// How long a hub waits for the agent at work to confirm that it stopped.
+/// Time for which a hub waits for the agent at work to confirm that it stopped.
 const CANCEL_GRACE: Duration = Duration::from_secs(10);
 
 /// The entries that a hub gives at once.
@@ -76,7 +76,7 @@ async fn within_time<T>(
 /// Each of these calls has [`Client::CALL_DEADLINE`] and does not wait for a reconnect; dropping its future gives it up. Errors are
 /// those that the hub states, [`Error::Unavailable`] without a connection, and [`Error::Timeout`].
 impl Client {
-    /// How long a call may take: 10 s.
+    /// Deadline of a call: 10 s.
     pub const CALL_DEADLINE: Duration = Duration::from_secs(10);
 
     /// The agents that the request's filters match, a page of them.

@@ -33,7 +33,7 @@ use crate::{
     pending::{Before, Entry, Table},
 };
 
-/// How long a goodbye may take, with all that is still to be published.
+/// Deadline of a goodbye, with all that is still to be published.
 const GOODBYE: Duration = Duration::from_secs(3);
 
 /// A connection to the hub under an id of one's own. Cheap to clone; the clones share the connection.
@@ -61,7 +61,7 @@ struct Inner {
 }
 
 impl Client {
-    /// How long a publish may wait for its answer, a reconnect included.
+    /// Time that a publish may wait for its answer, a reconnect included.
     pub const PUBLISH_DEADLINE: Duration = Duration::from_secs(30);
 
     /// A client of the hub at this address, such as `http://127.0.0.1:50051`.
@@ -79,12 +79,12 @@ impl Client {
         &self.inner.instance_id
     }
 
-    /// What time it is, by the clock that deadlines are told by.
+    /// The time, by the clock that deadlines are told by.
     pub(crate) fn now(&self) -> SystemTime {
         (self.inner.clock)()
     }
 
-    /// How the connection stands, and how that changes.
+    /// The state of the connection, and its changes.
     pub fn connection(&self) -> watch::Receiver<Connection> {
         self.inner.link.connection()
     }
@@ -100,7 +100,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// What the hub has against it; [`Error::Timeout`] after [`PUBLISH_DEADLINE`](Self::PUBLISH_DEADLINE), when it may still arrive;
+    /// The hub's refusal; [`Error::Timeout`] after [`PUBLISH_DEADLINE`](Self::PUBLISH_DEADLINE), when it may still arrive;
     /// [`Error::Closed`]. Dropping the future does not take the publish back.
     pub async fn publish(
         &self,

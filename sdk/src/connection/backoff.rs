@@ -1,4 +1,4 @@
-//! How long to wait before the next try.
+//! Pauses between tries to connect.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How a connection to the hub is opened: over TCP, unless somebody brings other streams.
+//! Connectors, which open the connection to the hub: over TCP, unless somebody brings other streams.
 
 use std::{fmt, io, sync::Arc, time::Duration};
 
@@ -8,7 +8,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tonic::transport::{Channel, Endpoint, Error, Uri};
 
-/// How long connecting may take if nothing else is said.
+/// Deadline of connecting if nothing else is said.
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// What travels over a connection.

@@ -29,14 +29,14 @@ const FRAMES: usize = 8;
 /// A stream that the hub has welcomed.
 pub(crate) struct Dialed {
     pub(crate) welcome: Welcome,
-    /// What else was in the first frame.
+    /// Other messages of the first frame.
     pub(super) rest: HubFrame,
     pub(super) frames: Frames,
     /// Takes frames as gRPC sends them.
     pub(super) sender: mpsc::Sender<Bytes>,
 }
 
-/// What the hub says.
+/// Messages of the hub.
 pub(super) struct Frames(Messages);
 
 impl Frames {
@@ -44,7 +44,7 @@ impl Frames {
     ///
     /// # Errors
     ///
-    /// Why the stream broke.
+    /// The reason why the stream broke.
     pub(super) async fn next(&mut self) -> Result<Option<HubFrame>, Status> {
         let Some(message) = self.0.next().await? else {
             return Ok(None);
@@ -127,7 +127,7 @@ pub(crate) async fn dial(
     }
 }
 
-/// What a failed introduction means.
+/// The error of a failed introduction.
 fn refusal(url: &str, status: &Status) -> Error {
     let url = url.to_owned();
     let reason = match std::error::Error::source(status) {

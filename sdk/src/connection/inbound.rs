@@ -1,4 +1,4 @@
-//! Where what comes from the hub goes.
+//! Router of what comes from the hub.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -43,7 +43,7 @@ pub(crate) struct Work {
     pub(crate) credit: u32,
 }
 
-/// What a subscription is for.
+/// Purpose of a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     Inbox,
@@ -60,7 +60,7 @@ pub(crate) struct Inbound {
     pub(crate) clock: Clock,
 }
 
-/// What the hub is to be told next, by the way.
+/// Notes for the next frame to the hub.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     pub(super) acks: Vec<Lease>,
@@ -198,7 +198,7 @@ impl Inbound {
         *notes.credit.entry(subscription).or_default() += 1;
     }
 
-    /// Whether the event can come from that subscription. Events without a position are told apart by this.
+    /// True if the event can come from that subscription. Events without a position are told apart by this.
     fn fits(&self, subscription: u32, event: &AgentEvent) -> bool {
         let is_card = event.kind() == EventKind::AgentCard;
         match self.purposes().nth(subscription as usize) {

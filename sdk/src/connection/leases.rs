@@ -13,7 +13,7 @@ pub(crate) struct Lease {
     pub(crate) epoch: u64,
 }
 
-/// What to do with a delivery that came in.
+/// Decision on a delivery that came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
     New,
@@ -67,7 +67,7 @@ impl Leases {
         *self = Self::default();
     }
 
-    /// What keeps everything held with this process.
+    /// The extensions that renew every lease of this process.
     pub(super) fn extensions(&self) -> Vec<Extension> {
         grouped(self.held.iter())
             .into_iter()
@@ -78,7 +78,7 @@ impl Leases {
             .collect()
     }
 
-    /// What was settled lately: the last stream may have lost the acknowledgements.
+    /// Deliveries that were settled lately: the last stream may have lost the acknowledgements.
     pub(super) fn settled(&self) -> Vec<Lease> {
         self.order.iter().cloned().collect()
     }

@@ -41,7 +41,7 @@ impl Lingering {
         self.by_task.remove(task_id).map(|(_, batch)| batch)
     }
 
-    /// When the next batch is due.
+    /// Time at which the next batch is due.
     pub(super) fn next(&mut self) -> Option<Instant> {
         while let Some((due, task_id)) = self.due.front() {
             if self.by_task.get(task_id).is_some_and(|(at, _)| at == due) {

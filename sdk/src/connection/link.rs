@@ -1,4 +1,4 @@
-//! How the rest of the crate talks to the connection.
+//! Link between the rest of the crate and the connection.
 
 use std::{sync::Arc, time::Duration};
 
@@ -60,7 +60,7 @@ pub(crate) struct Batch {
     pub(crate) done: Option<oneshot::Sender<Answer>>,
 }
 
-/// What the hub says to each publish of a batch, or why it was not asked.
+/// The hub's answers to the publishes of a batch, or the reason why it was not asked.
 pub(crate) type Answer = Result<Vec<Result<Published, Error>>, Error>;
 
 impl Batch {
@@ -88,7 +88,7 @@ impl Batch {
     }
 }
 
-/// What publishes belong to.
+/// Scope of publishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// They are of use in any life of the hub.
@@ -111,7 +111,7 @@ impl Link {
         &self.agent_id
     }
 
-    /// How the connection stands; what comes from here on is a change.
+    /// The state of the connection; what comes from here on is a change.
     pub(crate) fn connection(&self) -> watch::Receiver<Connection> {
         let mut connection = self.connection.clone();
         connection.mark_unchanged();

@@ -25,7 +25,7 @@ pub(crate) use peer::{Peer, Work, start};
 /// belongs to it, or a frame.
 pub(crate) const MAX_RECEIVED_BYTES: usize = 16 * 1024 * 1024;
 
-/// How the connection to the hub stands.
+/// State of the connection to the hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Connection {
     /// The hub knows this peer.
@@ -35,17 +35,17 @@ pub enum Connection {
     },
     /// The connection broke, and is tried again until it is back.
     Reconnecting {
-        /// What happened.
+        /// The cause.
         reason: String,
     },
     /// It will not come back.
     Closed {
-        /// Who closed it, and why.
+        /// The one who closed it, and the reason.
         reason: String,
     },
 }
 
-/// What the hub has made of something that was published.
+/// The hub's receipt of a publish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Published {
     /// The event's id.

@@ -1,4 +1,4 @@
-//! What is to be published: in order, within the hub's credit, and again after a break.
+//! Publishes on their way: in order, within the hub's credit, and again after a break.
 
 use std::collections::VecDeque;
 
@@ -73,7 +73,7 @@ impl Outbox {
         self.waiting.len() + self.lingering.len() >= Self::CAPACITY
     }
 
-    /// Whether everything was sent and answered.
+    /// True if everything was sent and answered.
     pub(super) fn is_empty(&self) -> bool {
         self.sent.is_empty() && self.waiting.is_empty() && self.lingering.is_empty()
     }
@@ -86,7 +86,7 @@ impl Outbox {
         self.lingering.add(task_id, batch, now);
     }
 
-    /// When the next batch that was kept back goes alone.
+    /// Time at which the next batch that was kept back goes alone.
     pub(super) fn next_release(&mut self) -> Option<Instant> {
         self.lingering.next()
     }
@@ -161,7 +161,7 @@ impl Outbox {
         }
     }
 
-    /// Whether there is something that may be sent.
+    /// True if there is something that may be sent.
     pub(super) fn is_ready(&self) -> bool {
         self.waiting.front().is_some_and(|e| self.fits(e))
     }

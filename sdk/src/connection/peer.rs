@@ -31,7 +31,7 @@ const COMMANDS: usize = 256;
 /// A stream that held so long is no failure when it breaks.
 const STEADY: Duration = Duration::from_secs(1);
 
-/// What this process is to the hub.
+/// Introduction of this process to the hub.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     pub(crate) url: String,

@@ -16,13 +16,13 @@ use super::{
     peer::{Leaving, State},
 };
 
-/// How long a goodbye may take, with all that is still to be published.
+/// Deadline of a goodbye, with all that is still to be published.
 pub(super) const LEAVE: Duration = Duration::from_secs(2);
 
 /// A snapshot of the directory that has not ended itself with a change has come by then.
 const SNAPSHOT: Duration = Duration::from_secs(1);
 
-/// How a stream ended.
+/// End of a stream.
 pub(super) enum End {
     /// Connect again.
     Broken(String),
@@ -32,7 +32,7 @@ pub(super) enum End {
     Closed(String),
 }
 
-/// What is due besides publishes and notes.
+/// Work that is due besides publishes and notes.
 #[derive(Default)]
 struct Due {
     heartbeat: bool,

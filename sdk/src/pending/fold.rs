@@ -9,11 +9,11 @@ use agenthub_runs::Spent;
 use super::Update;
 use crate::{Outcome, agent::AGENT_TYPE, outcome::assemble, usage};
 
-/// What is known of a delegated task.
+/// State of a delegated task.
 #[derive(Debug)]
 pub(super) struct Fold {
     task: Task,
-    /// Who was asked; empty if the hub chose.
+    /// The agent that was asked; empty if the hub chose.
     asked: String,
     agent: String,
     spent: Option<Spent>,
@@ -22,7 +22,7 @@ pub(super) struct Fold {
     ended_early: bool,
 }
 
-/// What an event means for who waits for the outcome.
+/// Effect of an event on who waits for the outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Ending {
     /// It is not there.

@@ -58,7 +58,7 @@ impl Pending {
         &self.task_id
     }
 
-    /// What the agent shows, in order and from the start; the stream ends with the outcome. Only the first call gets it:
+    /// Updates of the agent, in order and from the start; the stream ends with the outcome. Only the first call gets it:
     /// what a later one returns is empty.
     pub fn updates(&mut self) -> Updates {
         Updates {

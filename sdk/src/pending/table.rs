@@ -18,10 +18,10 @@ use super::{
 };
 use crate::{Error, Outcome};
 
-/// How long after its deadline a task may stay without an outcome before the hub is asked.
+/// Time after its deadline for which a task may stay without an outcome before the hub is asked.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long an artifact may come after the end of its task.
+/// Time after the end of its task in which an artifact may come.
 const LATE: Duration = Duration::from_millis(250);
 
 /// Takes what comes back and gives it to who waits. Never blocks.
@@ -71,7 +71,7 @@ struct Slot {
     before: Before,
     /// The outcome, unless an artifact follows until the hub is asked.
     perhaps: Option<Outcome>,
-    /// When the hub is asked.
+    /// Time at which the hub is asked.
     check_at: Instant,
 }
 
@@ -209,7 +209,7 @@ impl Table {
         overdue.map(|(task_id, _)| task_id.clone()).collect()
     }
 
-    /// When the next task should have ended.
+    /// Time at which the next task should have ended.
     pub(super) fn next_check(&self) -> Option<Instant> {
         let mut tasks = self.lock();
         let next = tasks.slots.values().map(|slot| slot.check_at).min();

@@ -31,7 +31,7 @@ macro_rules! say {
 }
 pub(super) use say;
 
-/// What begins, and where the run stands.
+/// Logs the beginning of a run, and where it stands.
 pub(super) fn event(of: &Projection, event: &RunEvent) {
     match event {
         RunEvent::Started(started) => begins(of, started),
@@ -73,7 +73,7 @@ fn begins(of: &Projection, started: &RunStarted) {
     say!(debug, of, agent, request, "what a run is asked");
 }
 
-/// What goes out, in a word, and to whom.
+/// A step that goes out, in a word, and its recipient.
 fn goes_out(what: &StepRequest) -> Option<(&'static str, &str)> {
     match what {
         StepRequest::ModelAsked { .. } => Some(("model", "")),

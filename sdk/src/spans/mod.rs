@@ -23,20 +23,20 @@ use asked::Asked;
 
 use crate::{Identity, TaskContext, redact};
 
-/// How long reading what came before may take.
+/// Deadline for reading what came before.
 const CATCH_UP: Duration = Duration::from_secs(5);
 
 /// The entries that are read at once.
 const PAGE: usize = 256;
 
-/// Who collects spans.
+/// Collector of spans.
 pub trait SpanSink: fmt::Debug + Send + Sync {
     /// Takes a span that has ended. Returns at once; what cannot be taken is dropped. Where a run was taken up, its last spans come
     /// again, the same to the byte, because the process before may have died with them.
     fn emit(&self, span: Span);
 }
 
-/// What is told of one run.
+/// Spans and log of one run.
 pub struct Spans {
     folded: Mutex<Folded>,
     sink: Option<Arc<dyn SpanSink>>,
@@ -84,13 +84,13 @@ impl Spans {
         }
     }
 
-    /// Where to read what happened before the run was taken up.
+    /// Journal in which to read what happened before the run was taken up.
     #[must_use]
     pub fn journal(self, journal: Option<Arc<dyn Journal>>) -> Self {
         Self { journal, ..self }
     }
 
-    /// What the request is known by that the run is a part of; the run's own id if not given.
+    /// Id of the request that the run is a part of; the run's own id if not given.
     #[must_use]
     pub fn correlation_id(self, id: &str) -> Self {
         {

@@ -1,4 +1,4 @@
-//! Who waits for this agent, directly or through others, and so must not be asked by it.
+//! Agents that wait for this one, directly or through others, and so must not be asked by it.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::{MAX_HOPS, TaskContext};
 /// The orchestrator, which asks agents and is not asked by them.
 const CORTEX: &str = "cortex";
 
-/// How long the whole chain may take to be looked up. What is not known by then is left to the bound on hops.
+/// Deadline for looking up the whole chain. What is not known by then is left to the bound on hops.
 const DEADLINE: Duration = Duration::from_secs(2);
 
 /// This agent, Cortex, and everyone on whose behalf this task was asked for.

@@ -1,4 +1,4 @@
-//! Which agents a supervisor may ask, and how.
+//! The agents that a supervisor may ask, and the form of the calls.
 
 use std::{fmt, sync::Arc};
 
@@ -47,12 +47,12 @@ impl Peers {
         }
     }
 
-    /// Whether this agent's card is the author's own words.
+    /// True if this agent's card is the author's own words.
     pub(crate) fn is_own(&self, card: &AgentCard) -> bool {
         self.own.as_ref().is_some_and(|own| own(card))
     }
 
-    /// Whether this agent is among them.
+    /// True if this agent is among them.
     pub(crate) fn has(&self, card: &AgentCard) -> bool {
         self.choice.as_ref().is_none_or(|choice| choice(card))
     }

@@ -1,4 +1,4 @@
-//! What an agent has shown of its answer, for when there will be no other.
+//! The part of an agent's answer that it has shown, for when there will be no other.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +7,7 @@ use agenthub_runs::DelegationResult;
 
 use crate::{ANSWER_ARTIFACT, Update, assemble, bounds};
 
-/// What was heard of an agent's answer while it grew.
+/// The growing answer of an agent.
 #[derive(Debug, Default)]
 pub(super) struct Heard(Mutex<Vec<Artifact>>);
 
@@ -25,7 +25,7 @@ impl Heard {
         }
     }
 
-    /// What became of the work; where the agent did not come to its end, with what was heard until then.
+    /// The result of the work; where the agent did not come to its end, with what was heard until then.
     pub(super) fn kept(&self, mut ended: DelegationResult) -> DelegationResult {
         let says_nothing = ended.text.is_empty() || ended.text == ended.error;
         if ended.state != "completed" && says_nothing {

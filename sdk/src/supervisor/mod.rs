@@ -30,17 +30,17 @@ pub(crate) use peers::every;
 
 use crate::{Client, DirectoryEntry, TaskContext};
 
-/// How long a look at the hub may take. Without an answer, what the directory knows is taken.
+/// Deadline for a look at the hub. Without an answer, what the directory knows is taken.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// How long before its time is over an agent is given up, so that there is a moment to keep what it gave.
+/// Time before its end at which an agent is given up, so that there is a moment to keep what it gave.
 const LAST_MOMENT: Duration = Duration::from_millis(100);
 
 /// The agents that a supervisor can ask for one task.
 pub(crate) struct Crew {
     task: TaskContext,
     peers: Peers,
-    /// Who is never asked.
+    /// Agents that are never asked.
     excluded: OnceCell<Vec<String>>,
 }
 

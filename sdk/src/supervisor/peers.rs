@@ -1,4 +1,4 @@
-//! Which agents are offered to a model, under which names, and what it is told of them.
+//! The agents that a model is offered, their names as tools, and their descriptions.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use super::{Peers, find, schemas::standing_alone, tasks};
 use crate::{DirectoryEntry, bounds, contracts, relevance, task_type, tool::MAX_TOOLS};
 
-/// What the tool name of an agent begins with.
+/// Prefix of an agent's tool name.
 const PREFIX: &str = "agent_";
 
 /// Bounds on what a card says: texts in characters, the rest in items, schemas in bytes.
@@ -185,7 +185,7 @@ fn request(skills: &[String], card: &AgentCard, fits: impl Fn(&Value) -> bool) -
         .unwrap_or_else(|| parameters(&[], any_input()))
 }
 
-/// What asks the agent for each of its skills, each once.
+/// The tools that ask the agent for each of its skills, each once.
 fn skills(card: &AgentCard) -> Vec<String> {
     let mut known = HashSet::new();
     let types = card.skills.iter().map(|skill| task_type(card, skill));
@@ -270,7 +270,7 @@ fn any_input() -> Value {
     json!({"type": "object", "description": "The request as data, if the agent needs any"})
 }
 
-/// What data the agent takes: as its skills describe it, else any.
+/// Schema of the data that the agent takes: as its skills describe it, else any.
 fn input(card: &AgentCard) -> Value {
     let schemas: Vec<(String, Value)> = contracts(card)
         .into_iter()
@@ -320,7 +320,7 @@ pub(super) fn told(card: &Arc<AgentCard>) -> Value {
     })
 }
 
-/// What an agent answered, as much of it as a model can be told.
+/// An agent's answer, as much of it as a model can be told.
 pub(super) fn bounded(mut delegated: DelegationResult) -> DelegationResult {
     delegated.text = bounds::head(delegated.text, bounds::MAX_TOLD);
     delegated.error = bounds::head(delegated.error, bounds::MAX_TOLD);

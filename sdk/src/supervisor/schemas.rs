@@ -1,4 +1,4 @@
-//! Which of the schemas that agents publish can be put before a model.
+//! Choice of the published schemas that can be put before a model.
 //!
 //! Cards are written by strangers: what cannot be read within these bounds is left out, and a model provider, which refuses a whole
 //! request for one bad schema, never sees it.
@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 /// The longest schema that is passed on, in bytes of JSON, with everything that it refers to written out.
 const MAX_BYTES: usize = 4 * 1024;
 
-/// How deep it may be, each reference that is followed being a level.
+/// Greatest depth, each reference that is followed being a level.
 const MAX_DEPTH: usize = 32;
 
-/// What only describes, and so may stand beside a reference.
+/// Keywords that only describe, and so may stand beside a reference.
 const ANNOTATIONS: [&str; 5] = ["description", "title", "default", "examples", "deprecated"];
 
-/// What makes references mean something else, or cannot be written out.
+/// Keywords that make references mean something else, or cannot be written out.
 const UNFIT: [&str; 6] = [
     "$id",
     "$dynamicRef",
@@ -100,7 +100,7 @@ impl Writing<'_> {
         Some(Value::Object(written))
     }
 
-    /// What a reference within the document stands for.
+    /// The target of a reference within the document.
     fn referred(&mut self, reference: &str, depth: usize) -> Option<Map<String, Value>> {
         let target = self.root.pointer(reference.strip_prefix('#')?)?;
         match self.written_out(target, depth + 1)? {

@@ -64,7 +64,7 @@ pub(super) fn parameters(card: &AgentCard) -> Option<Value> {
     }))
 }
 
-/// What has to be given: what has a default is filled in.
+/// The fields that have to be given: what has a default is filled in.
 fn required(inputs: &Value, own: &Map<String, Value>) -> Vec<String> {
     let has_default = |name: &str| own.get(name).is_some_and(|p| p.get("default").is_some());
     let names = inputs["required"].as_array().into_iter().flatten();
@@ -73,7 +73,7 @@ fn required(inputs: &Value, own: &Map<String, Value>) -> Vec<String> {
     [TASK.to_owned()].into_iter().chain(names).collect()
 }
 
-/// What the agent says of itself, as it says it. Nothing where it says nothing.
+/// The agent's own description, word for word. Nothing where it has none.
 pub(super) fn description(card: &AgentCard) -> Option<String> {
     let text = &card.description;
     match text.char_indices().nth(MAX_DESCRIPTION) {

@@ -35,10 +35,10 @@ pub struct FakeTask {
     published: Record,
 }
 
-/// What was published, in its order.
+/// Publishes in their order.
 type Record = Arc<Mutex<Vec<Payload>>>;
 
-/// What a handler has shown.
+/// Record of what a handler has shown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
     /// The words of the updates, in their order.
@@ -112,7 +112,7 @@ impl FakeTask {
         self
     }
 
-    /// What a handler is called with.
+    /// The context that a handler is called with.
     pub fn context(&self) -> TaskContext {
         TaskContext {
             inner: Arc::new(Inner {
@@ -135,7 +135,7 @@ impl FakeTask {
     ///
     /// # Errors
     ///
-    /// That of the handler; that there is none; that a model would answer, which takes a [`TestHub`](super::TestHub).
+    /// The handler's failure; that there is none; that a model would answer, which takes a [`TestHub`](super::TestHub).
     pub async fn given_to(&self, agent: AgentBuilder) -> Result<Reply, Failure> {
         let function = agent::function_for(agent, &self.message, &self.routing)?;
         function(self.context()).await
@@ -146,7 +146,7 @@ impl FakeTask {
         self.signal.stop(StopReason::Cancelled(reason.into()));
     }
 
-    /// What was shown so far.
+    /// The record so far.
     pub async fn seen(&self) -> Seen {
         // Behind all that is under way. An error says that the client is closed: then nothing is.
         let _ = self

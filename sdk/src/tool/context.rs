@@ -1,4 +1,4 @@
-//! What a tool knows of its call, and what it can do meanwhile.
+//! Context of a tool's call.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Error, TaskContext, TaskUpdate};
 
-/// What a tool knows of its call. Cheap to clone.
+/// Context of a tool's call. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ToolContext {
     step: StepContext,
@@ -37,7 +37,7 @@ impl ToolContext {
         self.task.context_id()
     }
 
-    /// Who asked the agent; empty if unknown.
+    /// Requester of the agent; empty if unknown.
     pub fn requester(&self) -> &str {
         self.task.sender()
     }
@@ -52,13 +52,13 @@ impl ToolContext {
         self.step.key.message_id().to_string()
     }
 
-    /// When the call is given up.
+    /// Time at which the call is given up.
     pub fn deadline(&self) -> Option<SystemTime> {
         let since = Duration::from_millis(self.step.deadline_ms?);
         UNIX_EPOCH.checked_add(since)
     }
 
-    /// What the agent may still use for this task, besides what is reserved for calls that are out. Its time is [`deadline`](Self::deadline).
+    /// Budget that the agent has left for this task, besides what is reserved for calls that are out. Its time is [`deadline`](Self::deadline).
     pub fn budget(&self) -> Budget {
         Budget {
             time_ms: None,

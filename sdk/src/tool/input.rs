@@ -12,7 +12,7 @@ pub(super) const DOES_NOT_FIT: &str = "the arguments do not fit the tool's schem
 ///
 /// # Errors
 ///
-/// What is wrong with it, in words for the tool's author.
+/// The fault of the schema, in words for the tool's author.
 pub(super) fn compile(schema: &Value) -> Result<Validator, String> {
     let Some(fields) = schema.as_object() else {
         return Err("its schema is no JSON object".to_owned());
@@ -25,7 +25,7 @@ pub(super) fn compile(schema: &Value) -> Result<Validator, String> {
     schema::compile(schema)
 }
 
-/// What does not fit: where, and what is expected there. The values themselves are not repeated.
+/// The parts that do not fit: where, and what is expected there. The values themselves are not repeated.
 pub(super) fn violations(validator: &Validator, input: &Value) -> Option<String> {
     let violations = schema::violations(validator, input)?;
     Some(format!("{DOES_NOT_FIT}: {violations}"))

@@ -1,4 +1,4 @@
-//! What a model can call: a name, a description, a JSON Schema for the input, and a function.
+//! Tools that a model can call: a name, a description, a JSON Schema for the input, and a function.
 
 mod context;
 mod input;
@@ -118,16 +118,16 @@ impl Tool {
         self
     }
 
-    /// Whether a person has to [allow](Self::approval) each call.
+    /// True if a person has to [allow](Self::approval) each call.
     pub fn needs_approval(&self) -> bool {
         self.needs_approval
     }
 
-    /// Whether this can be the schema of a tool's input, as it is checked when an agent is built.
+    /// Checks whether this can be the schema of a tool's input, as it is checked when an agent is built.
     ///
     /// # Errors
     ///
-    /// Why not.
+    /// The fault of the schema.
     pub fn check_schema(schema: &Value) -> Result<(), String> {
         input::compile(schema).map(drop)
     }
@@ -137,7 +137,7 @@ impl Tool {
         &self.name
     }
 
-    /// When to call it and what it does.
+    /// The description: when to call it and what it does.
     pub fn description(&self) -> &str {
         &self.description
     }

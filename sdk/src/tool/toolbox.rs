@@ -31,7 +31,7 @@ impl Toolbox {
     ///
     /// # Errors
     ///
-    /// Which tool cannot be used, why, and what to do about it.
+    /// The tool that cannot be used, why, and what to do about it.
     pub(crate) fn new(tools: Vec<Tool>) -> Result<Self, String> {
         if tools.len() > MAX_TOOLS {
             let count = tools.len();
@@ -65,12 +65,12 @@ impl Toolbox {
         self.0.iter().map(|checked| &checked.tool)
     }
 
-    /// Whether a person has to allow calls of one of them.
+    /// True if a person has to allow calls of one of them.
     pub(crate) fn needs_approval(&self) -> bool {
         self.tools().any(Tool::needs_approval)
     }
 
-    /// Why a call cannot be made, if it cannot.
+    /// The reason why a call cannot be made, if there is one.
     pub(crate) fn refusal(&self, tool: &str, arguments: &Value) -> Option<String> {
         let found = self.0.iter().find(|c| c.tool.name() == tool);
         let Some(Checked { validator, .. }) = found else {

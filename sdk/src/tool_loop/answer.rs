@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use super::growing::Growing;
 use crate::{ANSWER_ARTIFACT, ArtifactUpdate, Error, Gathering, TaskContext, model::Deltas};
 
-/// What is shown of an answer.
+/// The part of a growing answer that is shown.
 pub(super) enum Shown {
     All,
     Nothing,
@@ -21,7 +21,7 @@ pub(super) enum Shown {
 }
 
 impl Shown {
-    /// What there is to show of what the answer has grown by.
+    /// The text to show of the answer's growth.
     fn of(&mut self, grown: String) -> Option<String> {
         match self {
             Self::All => Some(grown),
@@ -31,7 +31,7 @@ impl Shown {
     }
 }
 
-/// What was shown of the answer. Only who is connected sees it; the whole answer comes with the task's last status.
+/// The text of an answer that was shown. Only who is connected sees it; the whole answer comes with the task's last status.
 #[derive(Debug, Default)]
 pub(super) struct Growth {
     /// All that the artifact has, unless the process that began it was another one.

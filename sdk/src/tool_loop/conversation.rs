@@ -1,4 +1,4 @@
-//! What was said before in a conversation, from the tasks that the hub keeps.
+//! History of a conversation, from the tasks that the hub keeps.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ const MAX_TEXT: usize = 8 * 1024;
 /// A run does not wait longer than this for its past.
 const DEADLINE: Duration = Duration::from_secs(2);
 
-/// What this requester and this agent said before. Best effort: without it the conversation begins here.
+/// The messages between this requester and this agent. Best effort: without them the conversation begins here.
 pub(super) async fn recall(task: &TaskContext) -> Vec<Message> {
     let request = ListTasksRequest {
         agent_id: task.client().agent_id().to_owned(),
@@ -55,7 +55,7 @@ pub(super) async fn recall(task: &TaskContext) -> Vec<Message> {
     }
 }
 
-/// What was said in these tasks, oldest first, within so many tokens; a mark stands for what was left out. The tasks are latest first.
+/// The messages in these tasks, oldest first, within so many tokens; a mark stands for what was left out. The tasks are latest first.
 fn said<'a>(
     tasks: impl Iterator<Item = &'a Task>,
     has_more: bool,
@@ -83,7 +83,7 @@ fn said<'a>(
         .collect()
 }
 
-/// What was asked and answered.
+/// The question and the answer.
 fn turn(task: &Task) -> Option<[String; 2]> {
     let asked = task.history.iter().find(|m| m.role() != a2a::Role::Agent)?;
     let outcome = Outcome::of(task);

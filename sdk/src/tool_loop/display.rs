@@ -1,4 +1,4 @@
-//! What those who watch a run are shown, one after the other, beside the run: it never waits for them.
+//! Statuses for those who watch a run, shown one after the other, beside the run: it never waits for them.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -15,7 +15,7 @@ use tokio::{
 /// Things to be shown that wait at most; while there are as many, what comes is left out, and a mark says so.
 const ROOM: usize = 1_024;
 
-/// How long the end of a run waits for what is to be seen before it.
+/// Time that the end of a run waits for what is to be seen before it.
 const CATCH_UP: Duration = Duration::from_secs(2);
 
 /// Makes what is shown in place of so many things that were left out.

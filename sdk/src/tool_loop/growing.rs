@@ -7,7 +7,7 @@ use serde_json::Value;
 pub(super) struct Growing {
     pointer: String,
     answer: String,
-    /// How much of the text was given out, in bytes.
+    /// Length of the text that was given out, in bytes.
     given: usize,
 }
 

@@ -37,7 +37,7 @@ use crate::{
 const WORKER: &str = include_str!("../../prompts/worker.md");
 const SUPERVISOR: &str = include_str!("../../prompts/supervisor.md");
 
-/// What an agent thinks with.
+/// The model of an agent, with its tools, peers and settings.
 pub(crate) struct Mind {
     pub(crate) agent_type: AgentType,
     pub(crate) model: Arc<dyn LanguageModel>,
@@ -51,7 +51,7 @@ pub(crate) struct Mind {
 }
 
 impl Mind {
-    /// Who the agent is and how it works, in general and in its author's words.
+    /// The system prompt: what holds for all agents, and the author's words.
     fn instructions(&self) -> String {
         let general = match self.agent_type {
             AgentType::Worker => WORKER,
@@ -98,7 +98,7 @@ impl fmt::Debug for Mind {
     }
 }
 
-/// Whether the message wants something of this agent. Broadcasts and answers do not, or two agents would answer each other for ever.
+/// True if the message wants something of this agent. Broadcasts and answers do not, or two agents would answer each other for ever.
 fn is_request(task: &TaskContext) -> bool {
     let is_for_this = !task.routing().to_agent_id.is_empty() || !task.task_type().is_empty();
     !task.task_id().is_empty() || (is_for_this && task.message().role() != Role::Agent)

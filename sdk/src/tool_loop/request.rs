@@ -1,4 +1,4 @@
-//! What is the model asked?
+//! Request to the model.
 
 use agenthub_proto::{
     a2a::{self, FilePart, file_part::File, part},

@@ -1,4 +1,4 @@
-//! How an agent thinks.
+//! Settings of an agent with a model.
 
 use std::sync::Arc;
 
@@ -12,26 +12,26 @@ use crate::{
     model::{self, LanguageModel},
 };
 
-/// How a model leads an agent. [`AgentBuilder`](crate::AgentBuilder) has a method for each field.
+/// Settings of an agent with a model. [`AgentBuilder`](crate::AgentBuilder) has a method for each field.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolLoopSettings {
-    /// Who the agent is and how it works, beyond what holds for all agents.
+    /// Instructions for the model, beyond what holds for all agents.
     pub instructions: String,
-    /// How far one run may go.
+    /// Limits of one run.
     pub limits: Limits,
-    /// What one run may use. What the requester granted limits it further.
+    /// Budget of one run. What the requester granted limits it further.
     pub budget: Budget,
-    /// How freely to choose words, from 0; the provider's own value if not given.
+    /// Temperature, from 0; the provider's own value if not given.
     pub temperature: Option<f64>,
     /// The longest answer of one turn, in tokens; the provider's own limit if not given.
     pub max_output_tokens: Option<u32>,
-    /// What follows when an agent that was asked fails.
+    /// Reaction to the failure of an agent that was asked.
     pub on_failure: ErrorMode,
-    /// What the journal says of each run besides. It is told to no model.
+    /// Extra data in the journal of each run. It is told to no model.
     pub about: Value,
 }
 
-/// What a builder was told of a model and what belongs to one.
+/// A builder's model, and the settings that belong to one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ModelSettings {
     pub(crate) model: Option<Result<Arc<dyn LanguageModel>, model::Error>>,

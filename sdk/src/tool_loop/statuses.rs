@@ -1,4 +1,4 @@
-//! What those who watch a task see of its tools.
+//! Statuses by which those who watch a task see its tools.
 
 use std::collections::HashMap;
 
@@ -36,7 +36,7 @@ pub(super) struct Line {
     pub(super) at_ms: u64,
 }
 
-/// What is shown of an event; nothing unless a tool was called or came back.
+/// The status of an event; nothing unless a tool was called or came back.
 pub(super) fn of(event: &RunEvent, calls: &mut Calls) -> Option<Line> {
     match event {
         RunEvent::StepBegun {
@@ -180,7 +180,7 @@ pub(super) fn call_of(sent: &SentHandoff) -> ToolCall {
     }
 }
 
-/// What a delegation gave, as if an own tool had given it.
+/// The result of a delegation, as if an own tool had given it.
 pub(super) fn output_of(delegated: Result<&DelegationResult, &Failure>) -> ToolOutput {
     let result = match delegated {
         Ok(delegated) => StepResult::DelegationEnded(delegated.clone()),
@@ -206,7 +206,7 @@ impl Called {
     }
 }
 
-/// What came of it, or why nothing did.
+/// The result, or the reason why there is none.
 fn end(result: &StepResult) -> Result<Value, String> {
     match result {
         StepResult::ToolReturned(output) if output.is_error => Err(match &output.value {

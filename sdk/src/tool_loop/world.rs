@@ -1,4 +1,4 @@
-//! Where the runs of a model act: its tools, the agents of the hub, and the task that they work on.
+//! The world of a model's runs: its tools, the agents of the hub, and the task that they work on.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,7 +26,7 @@ use crate::{
     redact, supervisor::Crew, tool::ToolContext,
 };
 
-/// Whether the agent may ask others for this task: it leads, and neither its budget nor the bound on hops forbids it.
+/// True if the agent may ask others for this task: it leads, and neither its budget nor the bound on hops forbids it.
 fn may_delegate(mind: &Mind, task: &TaskContext) -> bool {
     let depth = mind.settings.budget.within(task.granted()).depth;
     mind.agent_type == AgentType::Supervisor && depth != Some(0) && task.routing().hops < MAX_HOPS
@@ -86,7 +86,7 @@ impl TaskWorld {
         }
     }
 
-    /// Whether an answer is what was wanted.
+    /// Tells whether an answer is what was wanted.
     fn verdict(&self, answer: &str) -> Verdict {
         match self.mind.form(&self.task) {
             Ok(Some((filled, input))) => filled.verdict(&input, answer),
@@ -95,7 +95,7 @@ impl TaskWorld {
         }
     }
 
-    /// What is shown of an answer while it grows.
+    /// The part of a growing answer that is shown.
     fn shown(&self) -> Shown {
         match self.mind.form(&self.task) {
             Ok(None) | Err(_) => Shown::All,
@@ -106,7 +106,7 @@ impl TaskWorld {
         }
     }
 
-    /// What a tool gives.
+    /// The result of a tool.
     async fn output(&self, step: &StepContext, call: &ToolCall) -> ToolOutput {
         let mut own = self.mind.tools.tools();
         let is_own = own.any(|tool| tool.name() == call.name);
