@@ -8,7 +8,7 @@ pub const DEFAULT_HUB: &str = "http://127.0.0.1:50051";
 /// The folder for files where none is named.
 pub const DEFAULT_DATA: &str = "./.agenthub";
 
-/// How this program was called: what works in the same folder works in another terminal there.
+/// The command by which this program was called: what works in the same folder works in another terminal there.
 pub fn program() -> String {
     let name = env::args().next().filter(|name| !name.is_empty());
     name.unwrap_or_else(|| "agenthub".to_owned())

@@ -12,7 +12,7 @@ use uuid::Uuid;
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// How long it may take to see that nobody listens.
+/// Deadline for seeing that nobody listens.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// It is said this often that there is still no hub.
@@ -31,7 +31,7 @@ pub async fn client(hub: &str, id: Option<&str>) -> Result<Client, Error> {
 ///
 /// # Errors
 ///
-/// What is there does not take us, or is no hub.
+/// The server refuses us, or is no hub.
 pub async fn until_there<T, F>(attempt: impl Fn() -> F) -> Result<T, Error>
 where
     F: Future<Output = Result<T, Error>>,
@@ -54,7 +54,7 @@ where
     }
 }
 
-/// Whether anybody listens where the hub is expected.
+/// True if anybody listens where the hub is expected.
 pub async fn listens(hub: &str) -> bool {
     let address = hub.trim_start_matches("http://");
     matches!(timeout(LOOK, TcpStream::connect(address)).await, Ok(Ok(_)))

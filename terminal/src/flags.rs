@@ -24,7 +24,7 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// Whether the flag, or the address of the settings, names a hub, so that it is to be that one.
+    /// True if the flag, or the address of the settings, names a hub, so that it is to be that one.
     pub fn is_named(&self, settings: &str) -> bool {
         self.hub.is_some() || settings != DEFAULT_HUB
     }

@@ -1,4 +1,4 @@
-//! Which run or task does an id stand for that a person typed?
+//! Ids of runs and tasks, completed from what a person typed.
 
 use anyhow::bail;
 

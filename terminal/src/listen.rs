@@ -1,4 +1,4 @@
-//! Where a server listens.
+//! Address on which a server listens.
 
 use std::{
     fmt,

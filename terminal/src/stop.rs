@@ -16,7 +16,7 @@ const PROCESS_LIMIT: Duration = Duration::from_millis(9_750);
 /// The exit code of a program that a second Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
 
-/// What a signal asks for.
+/// Effect of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// Ctrl-C.

@@ -83,7 +83,7 @@ pub(super) fn budget(budget: pb::RunBudget) -> Budget {
     }
 }
 
-/// Which runs to list.
+/// The selection of runs to list.
 pub(super) fn query(request: ListRunsRequest) -> Result<ListQuery, Error> {
     let state = given(request.state).map(|state| {
         RunState::deserialize(value!(state))

@@ -25,7 +25,7 @@ use tonic::{Request, Response, Status};
 
 use crate::runs::Runs;
 
-/// Who decides where nobody says so.
+/// Name of the decider where the request gives none.
 const SOMEBODY: &str = "somebody over gRPC";
 
 /// The longest reason or comment, in bytes.

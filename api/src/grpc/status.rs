@@ -1,4 +1,4 @@
-//! What is wrong, as gRPC says it.
+//! Statuses of gRPC for the errors of runs.
 
 use agenthub_sdk::proto::INVALID_FIELD;
 use tonic::{Code, Status};

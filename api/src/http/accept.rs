@@ -1,4 +1,4 @@
-//! Which form of an answer a client wants.
+//! Content negotiation: the form of an answer that a client wants.
 
 use axum::http::{HeaderMap, header};
 use headers_accept::Accept;
@@ -36,7 +36,7 @@ pub(crate) fn choose<T: Copy>(
     })
 }
 
-/// What the client says that it takes, if it says so.
+/// The client's `Accept`, if it sent one.
 fn accepted(headers: &HeaderMap) -> Option<Accept> {
     let said = headers.get_all(header::ACCEPT).iter();
     let said: Vec<&str> = said.filter_map(|value| value.to_str().ok()).collect();

@@ -21,10 +21,10 @@ use super::{
 /// The media type of events.
 pub(crate) const EVENTS: &str = "text/event-stream";
 
-/// How often something is sent where there is nothing to say.
+/// Interval of heartbeats on a stream without events.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// How long clients are told to wait before they come back.
+/// Time after which clients are told to come back.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Frames as events, until the last one or until everything ends, so that the client comes back with the number of the last one that it

@@ -1,4 +1,4 @@
-//! Who may not ask: pages of other sites in somebody's browser.
+//! Guard against pages of other sites in somebody's browser.
 //!
 //! Nobody's identity is checked, as on the hub: whoever reaches the address may use it, which is this machine unless it was opened on purpose.
 //! A browser on this machine, though, reaches it for every page that it shows. A page cannot read answers, since no other origin is
@@ -21,7 +21,7 @@ pub enum Hosts {
 }
 
 impl Hosts {
-    /// Whether a request may be answered, as far as its headers tell.
+    /// Checks whether a request may be answered, as far as its headers tell.
     ///
     /// # Errors
     ///

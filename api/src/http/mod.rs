@@ -40,7 +40,7 @@ use crate::runs::Runs;
 /// Everything is served below this path.
 const BASE: &str = "/v1";
 
-/// How long those who want events are kept waiting for a Cortex.
+/// Time for which those who want events wait for a Cortex.
 const ARRIVAL: Duration = Duration::from_secs(5);
 
 /// Runs over HTTP.

@@ -10,13 +10,13 @@ use utoipa::ToSchema;
 
 use crate::runs::Error;
 
-/// When a client that was told to come back may do so, in seconds.
+/// Seconds after which a client may come back that was told to.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
 
 /// The media type of a problem.
 pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
 
-/// Why a request is not answered as it was meant to be.
+/// A problem: the reason why a request is not answered as it was meant to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem(Box<Details>);
 

@@ -23,7 +23,7 @@ use crate::runs::{Error, ListQuery, RunPage, RunState, RunView};
 
 const JSON: &str = "application/json";
 
-/// Who decides where nobody says so.
+/// Name of the decider where the request gives none.
 const SOMEBODY: &str = "somebody over HTTP";
 
 /// The longest text for the record, in characters.

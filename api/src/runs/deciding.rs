@@ -1,4 +1,4 @@
-//! What those who watch a run may do to it.
+//! Decisions on a run: answering approvals, calling it back, going on from it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,7 +20,7 @@ use super::{
     view::{RunState, RunView, StartedRun},
 };
 
-/// How long to wait until it is written down that something was done.
+/// Deadline for the journal to have what was done.
 const WRITTEN: Duration = Duration::from_secs(5);
 
 impl Inner {

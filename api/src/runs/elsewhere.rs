@@ -1,4 +1,4 @@
-//! What waits for a person in runs that other agents drive: it is in their journals, which are looked through once a second.
+//! Approvals of runs that other agents drive: they are in their journals, which are looked through once a second.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -15,7 +15,7 @@ use super::{
     view::{ApprovalView, ListQuery, RunState},
 };
 
-/// When to look again.
+/// Interval at which the journals are looked through.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// The most runs that are looked at.

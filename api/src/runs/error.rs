@@ -1,9 +1,9 @@
-//! Why something is not done for a run.
+//! Errors of operations on runs.
 
 use agenthub_cortex::{StartError, brief::Fault};
 use agenthub_sdk::runs::journal;
 
-/// Why something is not done for a run.
+/// The reason why something is not done for a run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Error {
     /// There is none.
@@ -14,12 +14,12 @@ pub(crate) enum Error {
         /// Its id.
         id: String,
     },
-    /// What was given does not keep to its bounds.
+    /// The input does not keep to its bounds.
     #[error("`{at}` {why}")]
     Invalid {
         /// The field, such as `constraints.qualityThreshold`.
         at: String,
-        /// What is wrong with it, as the rest of a sentence.
+        /// Its fault, as the rest of a sentence.
         why: String,
     },
     /// Another run of the thread is active.

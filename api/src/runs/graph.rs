@@ -1,4 +1,4 @@
-//! Who handed what to whom.
+//! Graph of a run's handoffs.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// Who is asked what nobody else may decide.
+/// Node of the person who allows or refuses.
 const PERSON: &str = "person";
 
 /// The longest label, in characters.
@@ -88,7 +88,7 @@ pub(super) struct Fold {
     graph: GraphView,
     /// The handoffs that are out: the edge, and since when.
     out: HashMap<StepId, (usize, u64)>,
-    /// What the strategy said last that it hands over: the capability, and the step of the plan.
+    /// The handover that the strategy noted last: the capability, and the step of the plan.
     named: Option<(String, String)>,
 }
 
@@ -264,7 +264,7 @@ impl Edge {
     }
 }
 
-/// How an edge is drawn.
+/// Outcome of a handoff, which decides how its edge is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Open,
@@ -352,7 +352,7 @@ fn one_line(text: &str) -> String {
     }
 }
 
-/// Whether it changes the direction in which text is read.
+/// True if it changes the direction in which text is read.
 fn turns(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

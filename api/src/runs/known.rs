@@ -1,4 +1,4 @@
-//! What is known of a run: the fold of its journal, for those who ask.
+//! State of a run: the fold of its journal, for those who ask.
 
 use std::collections::BTreeMap;
 
@@ -32,11 +32,11 @@ pub(super) struct Known {
     seq: u64,
     frames: Frames,
     facts: Facts,
-    /// What its end says that it used.
+    /// The usage that its end states.
     spent: Spent,
     graph: graph::Fold,
     waiting: BTreeMap<StepId, (Approval, u64)>,
-    /// What persons said, by the approval's id.
+    /// Answers of persons, by the approval's id.
     decided: BTreeMap<String, Decision>,
 }
 
@@ -99,17 +99,17 @@ impl Known {
         self.seq
     }
 
-    /// What it waits for a person to allow.
+    /// True if it waits for this approval.
     pub(super) fn waits_for(&self, approval: &str) -> bool {
         self.waiting.values().any(|(asked, _)| asked.id == approval)
     }
 
-    /// What a person said to an approval, if they did.
+    /// A person's answer to an approval, if there is one.
     pub(super) fn decided(&self, approval: &str) -> Option<&Decision> {
         self.decided.get(approval)
     }
 
-    /// What an app run was asked for.
+    /// The brief of an app run.
     pub(super) fn brief(&self) -> Option<Brief> {
         let input = Brief::deserialize(&self.facts.input()["brief"]);
         input.ok().filter(|_| self.view.mode == "app")
@@ -149,7 +149,7 @@ impl Known {
         }
     }
 
-    /// What it waits for a person to allow.
+    /// The approvals that it waits for.
     pub(super) fn approvals(&self) -> Vec<ApprovalView> {
         let waiting = self.waiting.values();
         waiting
@@ -157,7 +157,7 @@ impl Known {
             .collect()
     }
 
-    /// Who handed what to whom.
+    /// The graph of handoffs.
     pub(super) fn graph(&self) -> GraphView {
         self.graph.view()
     }

@@ -1,4 +1,4 @@
-//! Which runs there are, and how one stands.
+//! Lists of runs, and the view of one.
 
 use std::{cmp::Reverse, collections::BTreeMap, iter};
 
@@ -61,7 +61,7 @@ impl Shelf {
 }
 
 impl Inner {
-    /// Where a run is written down.
+    /// The journal that has a run, and the id that the run has there.
     pub(super) async fn find(&self, id: &str) -> Result<(Shelf, RunId), Error> {
         let run = RunId::new(id);
         if !self.home.read(&run, 0, 1).await?.is_empty() {
@@ -161,7 +161,7 @@ impl Inner {
 }
 
 impl ListQuery {
-    /// What of it a journal knows.
+    /// The selection as a journal knows it.
     pub(super) fn filter(&self, limit: usize) -> Filter {
         let states = match self.state {
             None => Vec::new(),
@@ -186,7 +186,7 @@ impl ListQuery {
         }
     }
 
-    /// Whether a run is one of them.
+    /// True if a run is one of them.
     fn takes(&self, view: &RunView) -> bool {
         let is_mode = |mode: &String| {
             let is_chat = mode == ChatTurn.name() && view.mode == "chat";

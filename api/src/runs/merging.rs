@@ -16,10 +16,10 @@ struct Source {
     name: String,
     shelf: Shelf,
     filter: Filter,
-    /// What was read of it and not given yet.
+    /// Runs that were read of it and not given yet.
     ahead: VecDeque<ListedRun>,
     is_all: bool,
-    /// How far it was given.
+    /// Place of the last run that was given.
     given: Option<String>,
 }
 
@@ -82,13 +82,13 @@ impl Merge {
         Ok(Some((shelf, listed)))
     }
 
-    /// Whether there is a next one.
+    /// True if there is a next one.
     pub(super) async fn has_more(&mut self) -> Result<bool, Error> {
         self.look_ahead().await?;
         Ok(self.sources.iter().any(|source| !source.ahead.is_empty()))
     }
 
-    /// How far it was given.
+    /// Place of the last run that was given.
     pub(super) fn token(&self) -> String {
         let places = self.sources.iter().filter_map(|source| {
             let given = source.given.as_ref()?;

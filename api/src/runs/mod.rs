@@ -162,7 +162,7 @@ impl Runs {
         })
     }
 
-    /// Who handed what to whom.
+    /// The graph of handoffs.
     ///
     /// # Errors
     ///

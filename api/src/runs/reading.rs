@@ -1,4 +1,4 @@
-//! What the journals say of runs.
+//! Reading of runs from the journals.
 
 use std::{
     collections::HashMap,
@@ -18,7 +18,7 @@ use super::{
     view::{ApprovalView, RunView},
 };
 
-/// How long a journal may take to answer.
+/// Deadline for an answer of a journal.
 pub(super) const ANSWER: Duration = Duration::from_secs(10);
 
 /// The entries that are read at one time.
@@ -50,7 +50,7 @@ impl Shelf {
         }
     }
 
-    /// What is known of a run.
+    /// The fold of a run's journal.
     ///
     /// # Errors
     ///

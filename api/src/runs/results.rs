@@ -1,4 +1,4 @@
-//! What became of the results of runs, such as engagement, kept for later runs of their series.
+//! Results of runs after their end, such as engagement, kept for later runs of their series.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -76,7 +76,7 @@ fn phase(listed: &ListedRun, summary: &Summary) -> String {
     }
 }
 
-/// How often something was made, as the bundle says.
+/// Number of rounds, as the bundle says.
 pub(super) fn rounds(view: &RunView) -> Option<u32> {
     let rounds = view.result.as_ref()?.pointer("/quality/depth")?;
     rounds

@@ -193,7 +193,7 @@ pub(crate) enum StepStanding {
 }
 
 impl RunState {
-    /// Whether nothing more happens in the run.
+    /// True if nothing more happens in the run.
     pub(crate) fn is_over(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }

@@ -131,7 +131,7 @@ impl Web {
         }
     }
 
-    /// Whether this value fits a schema of the document.
+    /// Checks whether this value fits a schema of the document.
     pub(crate) fn fits(&self, schema: &Value, value: &Value) {
         let mut whole = schema.clone();
         whole["components"] = self.document["components"].clone();

@@ -99,7 +99,7 @@ fn media_type(part: &Part) -> Option<&str> {
     (!essence.is_empty() && !is_plain).then_some(essence)
 }
 
-/// Whether a mode of a card, which may be `text/*`, covers a type.
+/// True if a mode of a card, which may be `text/*`, covers a type.
 fn covers(mode: &str, wanted: &str) -> bool {
     let mode = mode.split(';').next().unwrap_or_default().trim();
     match mode.strip_suffix("/*") {

@@ -53,7 +53,7 @@ impl Feed {
     }
 }
 
-/// Whether an event is at or before a position of the same log: it was on its way to all streams as this one began.
+/// True if an event is at or before a position of the same log: it was on its way to all streams as this one began.
 fn is_seen(position: &str, event: &str) -> bool {
     let read = |text: &str| {
         let (log, number) = text.split_once('-')?;

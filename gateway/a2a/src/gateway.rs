@@ -13,7 +13,7 @@ use crate::{
 /// The id under which the gateway is known to the hub: the requester of its tasks. It stays the same over restarts.
 const AGENT_ID: &str = "a2a";
 
-/// How the gateway is to be.
+/// Settings of a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Slug of the agent at `/`.

@@ -155,7 +155,7 @@ fn field(descriptor: &MessageDescriptor, name: &str) -> Option<FieldDescriptor> 
         .or_else(|| descriptor.get_field_by_name(name))
 }
 
-/// Whether null is a value of this field.
+/// True if null is a value of this field.
 fn takes_null(field: &FieldDescriptor) -> bool {
     !field.is_list()
         && !field.is_map()

@@ -37,7 +37,7 @@ const PAGES: usize = 20;
 const ALL: i32 = 0;
 const NONE: i32 = -1;
 
-/// Who is asked, and by whom, beside what the request says.
+/// The addressed agent and the caller's context, beside what the request says.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Call {
     /// Slug in the path of the request; it must not contradict the tenant.
@@ -419,7 +419,7 @@ fn keep_latest<T>(history: &mut Vec<T>, length: Option<i32>) {
     }
 }
 
-/// When the status of a task was said.
+/// Time of a task's status.
 fn changed(task: &Task) -> Option<(i64, i32)> {
     let at = task.status.as_ref()?.timestamp.as_ref()?;
     Some((at.seconds, at.nanos))

@@ -53,7 +53,7 @@ impl Story {
             state.is_terminal() || self.until == Until::Interrupted && state.is_interrupted();
     }
 
-    /// What is shown of an event.
+    /// The part of an event that is shown.
     pub(crate) fn take(&mut self, event: Payload) -> Option<StreamResponse> {
         if self.is_over() {
             return None;

@@ -106,7 +106,7 @@ pub fn plan(plan: &RunPlan) -> String {
     plain(&lines.join("\n")).into_owned()
 }
 
-/// What waits for a person's yes.
+/// Approvals that wait.
 pub fn approvals(approvals: &[Approval]) -> String {
     if approvals.is_empty() {
         return "nothing waits for a yes".to_owned();
@@ -130,7 +130,7 @@ pub fn approval(approval: &Approval) -> String {
     plain(&text).into_owned()
 }
 
-/// What was answered to that.
+/// The answer to an approval.
 pub fn answered(asked: &Approval, approved: bool) -> String {
     let word = match approved {
         true => "approved",
@@ -148,7 +148,7 @@ pub fn question(asked: &Approval) -> String {
     plain(&text).replace('\n', " ")
 }
 
-/// Who handed what to whom, in lines.
+/// The handoffs of a run, in lines.
 pub fn graph(graph: &RunGraph) -> String {
     let content = graph.graph.as_ref().map(json::from_struct);
     let content = content.unwrap_or(Value::Null);

@@ -1,4 +1,4 @@
-//! What happens, line by line, as people read it: the tools of an agent under the agent.
+//! Events line by line, as people read them: the tools of an agent under the agent.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -21,12 +21,12 @@ const MAX_ARGUMENTS: usize = 80;
 /// The longest line about a tool, in characters.
 const MAX_TEXT: usize = 200;
 
-/// What was seen so far.
+/// The events so far.
 #[derive(Debug, Default)]
 pub struct Watched {
     /// The task and the agent of the last line.
     last: (String, String),
-    /// When each call that is out began.
+    /// Beginning of each call that is out.
     calls: HashMap<Call, Timestamp>,
 }
 
@@ -78,7 +78,7 @@ impl Watched {
         format!("{heading}{time}      {}{after}{took}", cut(&text, MAX_TEXT))
     }
 
-    /// How long a call took that is over.
+    /// Duration of a call that is over.
     fn took(
         &mut self,
         update: &TaskStatusUpdateEvent,
@@ -104,7 +104,7 @@ impl Watched {
     }
 }
 
-/// What a status says of a tool.
+/// A status of a tool.
 fn tool(update: &TaskStatusUpdateEvent) -> Option<Value> {
     let metadata = update.metadata.as_ref().map(json::from_struct)?;
     metadata

@@ -1,4 +1,4 @@
-//! What runs ask people: hearing of it, and answering.
+//! Questions of runs to people: hearing of them, and answering.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -10,13 +10,13 @@ use tokio_util::task::AbortOnDropHandle;
 use super::line::{Line, Trouble};
 use crate::ids::meant;
 
-/// What is asked and waits to be told; listening waits when there is more.
+/// Questions that wait to be told; listening waits when there are more.
 const WAITING: usize = 16;
 
 /// The pause before it is listened again.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// What was told is known this long, in questions.
+/// Questions that are remembered as told.
 const KNOWN: usize = 4_096;
 
 /// Hears of each thing that waits for a person's yes, once. Dropping it ends that.
@@ -74,7 +74,7 @@ pub struct Answer<'a> {
     pub run: &'a str,
     /// Which approval of the run, where that has to be said.
     pub approval: Option<&'a str>,
-    /// Whether it is allowed.
+    /// True if it is allowed.
     pub approved: bool,
     /// Who answers.
     pub by: String,

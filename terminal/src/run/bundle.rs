@@ -1,4 +1,4 @@
-//! What came of a run, as people read it, and what the exit code says of it.
+//! Bundle of a run, as people read it, and the exit code for it.
 
 use serde_json::Value;
 
@@ -10,10 +10,10 @@ const WIDTH: std::ops::RangeInclusive<usize> = 60..=120;
 /// The lines of a part of a result that is no text; of a longer one the beginning is shown.
 const MAX_LINES: usize = 12;
 
-/// What there is to say about a result that is none.
+/// Text in place of a result that there is not.
 const NOTHING: &str = "(nothing was made)";
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The constraints are met.
@@ -51,7 +51,7 @@ impl Verdict {
     }
 }
 
-/// How the acceptance criteria of a bundle stand, and the other rules.
+/// Standing of the acceptance criteria of a bundle, and of the other rules.
 #[derive(Debug, Default)]
 struct Criteria<'a> {
     met: usize,
@@ -93,7 +93,7 @@ impl<'a> Criteria<'a> {
         open.into_iter().all(Vec::is_empty)
     }
 
-    /// How many of how many are met; `None` where there are no criteria.
+    /// Criteria that are met, and all of them; `None` where there are no criteria.
     fn count(&self) -> Option<String> {
         let all = self.met + self.not_met.len() + self.not_checked.len();
         let are = if self.met == 1 { "is" } else { "are" };
@@ -125,11 +125,11 @@ impl<'a> Criteria<'a> {
 /// The result of a run for people.
 #[derive(Debug, Default, PartialEq)]
 pub struct Parts {
-    /// What was made beside the texts: data, of much of it the beginning.
+    /// Data that was made beside the texts, of much of it the beginning.
     pub data: String,
     /// The result: the text that was made, or several under their names; where none was, the data, whole.
     pub result: String,
-    /// How good it is; empty in chat mode.
+    /// The quality report; empty in chat mode.
     pub report: String,
 }
 
@@ -186,7 +186,7 @@ pub fn parts(result: &Value, width: usize) -> Parts {
     }
 }
 
-/// What was made: the texts, and beside them the data.
+/// The result: the texts, and beside them the data.
 fn made_of(result: &Value) -> Parts {
     let result = without_gaps(result);
     let Some(fields) = result.as_object().filter(|fields| !fields.is_empty()) else {
@@ -250,7 +250,7 @@ fn beginning(name: &str, value: &Value) -> String {
     format!("── {name}\n{}", shown.join("\n"))
 }
 
-/// Whether a part of a result is a text, or has one as its main thing.
+/// True if a part of a result is a text, or has one as its main thing.
 fn is_text(value: &Value) -> bool {
     value.is_string() || value["text"].is_string()
 }
@@ -273,7 +273,7 @@ fn without_gaps(value: &Value) -> Value {
     }
 }
 
-/// Whether the request set anything that a result can keep to or not: a criterion, or a rule that a reviewer knew.
+/// True if the request set anything that a result can keep to or not: a criterion, or a rule that a reviewer knew.
 fn is_held_to_anything(bundle: &Value) -> bool {
     let criteria = bundle["acceptance-report"].as_array();
     let reviews = bundle["quality"]["reviews"]
@@ -367,7 +367,7 @@ fn quality(bundle: &Value) -> String {
     lines.join("\n")
 }
 
-/// Who made and judged the result in the place of a language model.
+/// The stand-ins that made and judged the result in the place of a language model.
 fn stand_ins(quality: &Value) -> Option<String> {
     let items = quality["standIns"].as_array().into_iter().flatten();
     let said: Vec<String> = items

@@ -18,7 +18,7 @@ const NEWS: usize = 64;
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// How long nobody may be there.
+/// Time for which nobody may be there.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Something about a run.
@@ -60,7 +60,7 @@ impl Following {
     }
 }
 
-/// Whether no frame follows.
+/// True if no frame follows.
 pub(crate) fn is_last(frame: &Frame) -> bool {
     matches!(&*frame.r#type, "complete" | "error")
 }

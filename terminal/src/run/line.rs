@@ -15,10 +15,10 @@ use tonic::{
 };
 use tower::service_fn;
 
-/// How long a call may take. Cortex itself waits up to 5 s for what it has asked for.
+/// Deadline of a call. Cortex itself waits up to 5 s for what it has asked for.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// How long connecting may take.
+/// Deadline of connecting.
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// The largest answer, in bytes: a bundle or a graph.
@@ -27,7 +27,7 @@ const MAX_BYTES: usize = 16 << 20;
 /// The runs of one page.
 const PAGE: u32 = 100;
 
-/// Why a call gave nothing.
+/// The reason why a call gave nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
     /// Nobody is there, or nobody answers.
@@ -36,9 +36,9 @@ pub enum Trouble {
          own address with --cortex URL"
     )]
     Away {
-        /// Where.
+        /// The address.
         url: String,
-        /// What happened.
+        /// The network's error.
         reason: String,
     },
     /// Cortex is there, but not ready.
@@ -49,7 +49,7 @@ pub enum Trouble {
         "there is no Cortex at {url}: `agenthub up` runs one with its hub; one that runs elsewhere is named with --cortex URL"
     )]
     NoCortex {
-        /// Where.
+        /// The address.
         url: String,
     },
     /// There is no such thing.
@@ -60,7 +60,7 @@ pub enum Trouble {
     Invalid {
         /// The field that is not as it must be, if it is one.
         field: Option<String>,
-        /// What is wrong, all of it.
+        /// The faults, all of them.
         why: String,
     },
     /// Not as things stand.
@@ -72,7 +72,7 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    /// Whether the same call may go well a moment later.
+    /// True if the same call may go well a moment later.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Away { .. } | Self::NotReady(_))
     }
@@ -112,7 +112,7 @@ impl Line {
         })
     }
 
-    /// Where it goes.
+    /// The address of Cortex.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -194,7 +194,7 @@ impl Line {
         self.answer(self.client.clone().get_run_plan(request)).await
     }
 
-    /// Who handed what to whom.
+    /// The graph of handoffs.
     pub async fn graph(&self, id: &str) -> Result<RunGraph, Trouble> {
         let request = pb::GetRunGraphRequest { id: id.to_owned() };
         let mut client = self.client.clone();
@@ -251,7 +251,7 @@ impl Line {
         self.answer(client.record_results(request)).await
     }
 
-    /// What a failed call means.
+    /// The error of a failed call.
     pub fn trouble(&self, status: &Status) -> Trouble {
         let said = status.message().to_owned();
         let url = self.url.clone();

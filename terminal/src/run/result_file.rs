@@ -41,7 +41,7 @@ impl ResultFile {
     ///
     /// # Errors
     ///
-    /// Why it could not be written.
+    /// The reason why it could not be written.
     pub(super) fn write(&self, result: &Value) -> anyhow::Result<()> {
         let mut text = serde_json::to_string_pretty(result)?;
         text.push('\n');

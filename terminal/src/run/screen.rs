@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::{steps::Step, view::View};
 use crate::output::{cut, plain};
 
-/// How often the spinner turns.
+/// Interval at which the spinner turns.
 const TICK: Duration = Duration::from_millis(100);
 
 /// The lines of a growing text that are shown.

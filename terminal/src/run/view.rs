@@ -1,4 +1,4 @@
-//! What is there to see of a run?
+//! View of a run, folded from its frames.
 
 use agenthub_proto::{cortex::Frame, json};
 use serde_json::Value;
@@ -33,7 +33,7 @@ pub(crate) enum Show {
     Answered(String),
 }
 
-/// What a person is asked to allow.
+/// An approval that a person is asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Asked {
     pub id: String,
@@ -43,7 +43,7 @@ pub(crate) struct Asked {
     pub arguments: Value,
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum End {
     /// With this.
@@ -52,7 +52,7 @@ pub(crate) enum End {
     Failed(String),
 }
 
-/// What has been seen of a run.
+/// State of a run, as its frames show it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct View {
     phase: String,
@@ -61,13 +61,13 @@ pub(crate) struct View {
     /// The text that grows.
     text: String,
     tokens: u64,
-    /// Whether some of the tokens are an estimate.
+    /// True if some of the tokens are an estimate.
     is_estimated: bool,
     calls: u64,
     score: Option<f64>,
-    /// What waits for a person, oldest first: its id, and the step.
+    /// Approvals that wait, oldest first: the id, and the step.
     asked: Vec<(String, String)>,
-    /// What was said last, until it is known whether it is the result.
+    /// The text that came last, until it is known whether it is the result.
     said: Option<String>,
     end: Option<End>,
 }
@@ -118,7 +118,7 @@ impl View {
         shows
     }
 
-    /// What a review found.
+    /// Findings of a review.
     fn review(&mut self, said: &str, review: &Value) -> Vec<Show> {
         self.score = review["score"].as_f64().or(self.score);
         let mut shows = line(said.to_owned());
@@ -128,7 +128,7 @@ impl View {
         shows
     }
 
-    /// What was said before this frame, unless it comes as the result.
+    /// The text from before this frame, unless it comes as the result.
     fn held_back(&mut self, frame: &Frame, data: &Value) -> Vec<Show> {
         if frame.r#type == "metrics" {
             return Vec::new();
@@ -149,7 +149,7 @@ impl View {
         &self.text
     }
 
-    /// What is being done, in one line.
+    /// The work in hand, in one line.
     pub(crate) fn status(&self) -> String {
         let doing = match (self.asked.is_empty(), self.in_hand.agents().as_slice()) {
             (false, _) => "waiting for your answer".to_owned(),
@@ -166,7 +166,7 @@ impl View {
         parts.join(" · ")
     }
 
-    /// What it has cost so far, if anything is known of that.
+    /// The usage so far, if anything is known of it.
     pub(crate) fn cost(&self) -> Option<String> {
         let tokens = match (self.tokens, self.is_estimated) {
             (tokens @ 1.., true) => format!("about {tokens} tokens (an estimate)"),
@@ -179,7 +179,7 @@ impl View {
         }
     }
 
-    /// How it ended, if it has.
+    /// The end, if there is one.
     pub(crate) fn end(&self) -> Option<&End> {
         self.end.as_ref()
     }
@@ -300,7 +300,7 @@ impl View {
         shows
     }
 
-    /// What one decision or handoff has cost, or the sum at the end.
+    /// Usage of one decision or handoff, or the sum at the end.
     fn metrics(&mut self, data: &Value) {
         let number = |field: &str| data[field].as_u64().unwrap_or_default();
         let before = match data["total"] == true {
@@ -328,7 +328,7 @@ impl View {
 }
 
 impl End {
-    /// What the exit code says.
+    /// Meaning of the exit code.
     pub(crate) fn verdict(&self) -> Verdict {
         match self {
             Self::Completed(result) => Verdict::of(result),
@@ -338,7 +338,7 @@ impl End {
 }
 
 impl Asked {
-    /// What there is to read before one allows it.
+    /// The lines to read before one allows it.
     pub(crate) fn lines(&self) -> String {
         let given = given(&self.arguments, 2);
         format!(
@@ -348,7 +348,7 @@ impl Asked {
     }
 }
 
-/// What an agent would get, beside the objective.
+/// The input that an agent would get, beside the objective.
 pub fn given(arguments: &Value, level: usize) -> String {
     match arguments.as_object() {
         Some(fields) if fields.is_empty() => "It would get the objective alone.".to_owned(),

@@ -27,13 +27,13 @@ use crate::{
     stop::{Signal, Signals},
 };
 
-/// How often the status is looked at.
+/// Interval at which the status is looked at.
 const TICK: Duration = Duration::from_millis(500);
 
 /// The width of what is printed where nobody sees it at once, in characters.
 const WIDTH: usize = 100;
 
-/// What is to be watched, and how.
+/// The run to watch, and the form of watching.
 #[derive(Clone, Debug)]
 pub struct Watching {
     /// To Cortex.
@@ -44,7 +44,7 @@ pub struct Watching {
     pub after: u64,
     /// Prints the frames.
     pub json: bool,
-    /// Where what comes of it is written, too.
+    /// File for the result, too.
     pub output: Option<ResultFile>,
     /// Ctrl-C asks whether to cancel the run; otherwise it only leaves.
     pub may_cancel: bool,
@@ -52,7 +52,7 @@ pub struct Watching {
     pub farewell: String,
 }
 
-/// Why nothing more is watched.
+/// The reason why nothing more is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
     /// The run is over.
@@ -92,7 +92,7 @@ pub async fn watch(watching: Watching, signals: &mut Signals) -> anyhow::Result<
     watcher.end(left)
 }
 
-/// Whether the terminal can do more than print, by its `TERM`.
+/// True if the terminal can do more than print, by its `TERM`.
 fn is_able() -> bool {
     !matches!(env::var("TERM").as_deref(), Err(_) | Ok("" | "dumb"))
 }
@@ -102,14 +102,14 @@ struct Watcher {
     view: View,
     screen: Option<Screen>,
     keys: Option<Keys>,
-    /// What waits for a yes, oldest first.
+    /// Approvals that wait, oldest first.
     asked: VecDeque<Asked>,
     /// The user was asked whether to leave.
     is_leaving: bool,
     is_cut_off: bool,
 }
 
-/// What a key or a signal leads to.
+/// Effect of a key or a signal.
 enum Next {
     Watch,
     Leave,
@@ -341,7 +341,7 @@ async fn next_key(keys: &mut Option<Keys>) -> char {
     }
 }
 
-/// Who sits at this terminal, for the record.
+/// The user of this terminal, for the record.
 pub fn user() -> String {
     let name = env::var("USER").or_else(|_| env::var("LOGNAME"));
     name.ok()

@@ -1,8 +1,8 @@
-//! Who has what in hand?
+//! Work that agents have in hand.
 
 use serde_json::Value;
 
-/// What was handed to an agent.
+/// A handoff to an agent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Work {
     pub(super) agent: String,
@@ -11,7 +11,7 @@ pub(super) struct Work {
     task_id: String,
 }
 
-/// What agents have in hand, oldest first.
+/// Handoffs in hand, oldest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InHand(Vec<Work>);
 
@@ -37,7 +37,7 @@ impl Work {
         }
     }
 
-    /// Whether that is the same work, as far as both say what it is.
+    /// True if that is the same work, as far as both say what it is.
     fn is(&self, other: &Self) -> bool {
         let agrees = |one: &str, two: &str| one.is_empty() || two.is_empty() || one == two;
         self.agent == other.agent

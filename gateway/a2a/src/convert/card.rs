@@ -175,7 +175,7 @@ fn written<M: Message + Name>(message: &M) -> Struct {
     proto_json::to_struct(&json::to_json(message))
 }
 
-/// What the agent wrote in another form is left out.
+/// Elements that the agent wrote in another form are left out.
 fn read<M: Message + Name + Default>(written: &Struct) -> Option<M> {
     json::from_json(proto_json::from_struct(written)).ok()
 }

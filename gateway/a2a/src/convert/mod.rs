@@ -1,4 +1,4 @@
-//! Where A2A's types and the hub's meet: nothing else knows both. Nothing is lost in either direction, but for what one side cannot say of a
+//! Conversion between A2A's types and the hub's: nothing else knows both. Nothing is lost in either direction, but for what one side cannot say of a
 //! malformed value of the other.
 
 mod card;

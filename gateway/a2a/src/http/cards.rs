@@ -60,7 +60,7 @@ async fn find(gateway: &Gateway, slug: Option<&str>) -> Result<AgentEntry, Error
     Ok(operations.hub.client()?.agent(target.id).await?)
 }
 
-/// Whether the caller has this card already (§8.6.2).
+/// True if the caller has this card already (§8.6.2).
 fn is_fresh(asked: &Asked, tag: &str) -> bool {
     let known = asked.header("if-none-match").unwrap_or_default();
     let mut tags = known.split(',').map(|t| t.trim().trim_start_matches("W/"));

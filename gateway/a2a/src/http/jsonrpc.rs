@@ -42,7 +42,7 @@ enum Outcome {
     Stream(Shows, fn(&v1::StreamResponse) -> Value),
 }
 
-/// Why there is none.
+/// The reason why there is none.
 enum Fault {
     Protocol(i32, String),
     Failed(Error),

@@ -1,11 +1,11 @@
-//! What a path asks for, and of which agent.
+//! Paths: the operation that each asks for, and of which agent.
 
 use percent_encoding::percent_decode_str;
 
 /// The well-known place of a card (specification §8.2).
 const CARD: &str = ".well-known/agent-card.json";
 
-/// Where clients before A2A 0.3 look for it.
+/// The card's path for clients before A2A 0.3.
 const OLD_CARD: &str = ".well-known/agent.json";
 
 /// A path, read.

@@ -18,7 +18,7 @@ pub(super) const A2A_JSON: &str = "application/a2a+json";
 /// Media type of JSON-RPC.
 pub(super) const JSON: &str = "application/json";
 
-/// How often a stream without events says that it is there.
+/// Interval at which a stream without events says that it is there.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 pub(super) fn json(status: StatusCode, media_type: &'static str, value: &Value) -> Response {

@@ -60,7 +60,7 @@ pub(crate) fn stream_response(response: &v1::StreamResponse) -> Value {
     }
 }
 
-/// Whether it is the last event of a stream.
+/// True if it is the last event of a stream.
 fn is_final(state: v1::TaskState) -> bool {
     use v1::TaskState as S;
     !matches!(state, S::Unspecified | S::Submitted | S::Working)

@@ -71,7 +71,7 @@ fn without_query(url: &str) -> &str {
     url.split(['?', '#']).next().unwrap_or_default()
 }
 
-/// Whether nothing was sent at all, since nobody was there.
+/// True if nothing was sent at all, since nobody was there.
 pub(super) fn is_unreachable(error: &(dyn std::error::Error + 'static)) -> bool {
     why::of_http(error).is_some_and(reqwest::Error::is_connect)
 }

@@ -51,7 +51,7 @@ pub struct Offered {
     pub schema: Value,
     /// How the server's schema was changed, if it was.
     pub changed: Option<&'static str>,
-    /// Whether it may destroy something.
+    /// True if it may destroy something.
     changes: bool,
     connection: Connection,
 }
@@ -127,7 +127,7 @@ pub(super) fn offer(connection: &Connection, listed: Vec<Value>) -> Offer {
     offer
 }
 
-/// Whether a tool may destroy something, as its server says; one that says nothing may.
+/// True if a tool may destroy something, as its server says; one that says nothing may.
 fn changes(annotations: &Value) -> bool {
     annotations["readOnlyHint"] != true && annotations["destructiveHint"] != false
 }

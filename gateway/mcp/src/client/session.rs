@@ -47,7 +47,7 @@ pub(super) struct Session {
     pub(super) tasks: TaskTracker,
     /// Ends it.
     end: CancellationToken,
-    /// Whether the server has answered anything but the handshake.
+    /// True if the server has answered anything but the handshake.
     has_answered: AtomicBool,
     /// What it lists, and after how many changes.
     listed: Mutex<Option<(u64, Arc<[Value]>)>>,
@@ -101,7 +101,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Whether nothing can be asked in it any more.
+    /// True if nothing can be asked in it any more.
     pub(super) fn is_over(&self) -> bool {
         self.end.is_cancelled() || self.peer.is_transport_closed()
     }
@@ -111,7 +111,7 @@ impl Session {
         self.end.cancel();
     }
 
-    /// Whether it was of any use.
+    /// True if it was of any use.
     pub(super) fn has_answered(&self) -> bool {
         self.has_answered.load(Ordering::Acquire)
     }

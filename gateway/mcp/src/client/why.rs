@@ -44,7 +44,7 @@ pub(super) fn of_http<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a reqwes
     causes(error).find_map(|error| error.downcast_ref())
 }
 
-/// Whether a program reads no more what is written to it.
+/// True if a program reads no more what is written to it.
 pub(super) fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
     // Further down it would be that of an HTTP connection, whose server may have read all the same.
     let io = error.downcast_ref::<io::Error>();

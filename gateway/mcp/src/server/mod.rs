@@ -142,7 +142,7 @@ impl Server {
         http::router(&self.shared, address)
     }
 
-    /// Whether the hub is there.
+    /// True if the hub is there.
     pub fn has_hub(&self) -> bool {
         self.shared.hub.is_here()
     }

@@ -87,7 +87,7 @@ impl Toolshed {
         }))
     }
 
-    /// Whether the settings define a name, as far as that can be told without asking a server.
+    /// True if the settings define a name, as far as that can be told without asking a server.
     pub fn knows(&self, name: &str) -> bool {
         self.wanted(name).is_some()
     }

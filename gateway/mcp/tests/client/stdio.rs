@@ -30,7 +30,7 @@ async fn process(folder: &Path) -> Pid {
     id().expect("it was there")
 }
 
-/// Whether a process runs no longer. One that nobody has waited for yet does not run.
+/// True if a process runs no longer. One that nobody has waited for yet does not run.
 fn is_gone(process: Pid) -> bool {
     let status = format!("/proc/{}/status", process.as_raw_nonzero());
     fs::read_to_string(status).is_ok_and(|s| s.contains("State:\tZ"))
