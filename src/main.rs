@@ -75,7 +75,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     result
 }
 
-/// Whether whoever read what was printed is gone, as in `agenthub … | head`.
+/// True if whoever read what was printed is gone, as in `agenthub … | head`.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let causes = error.chain().filter_map(|e| e.downcast_ref::<io::Error>());
     causes

@@ -1,6 +1,6 @@
 //! Scripts.
 
-/// Whether this is a letter of a script that sets no spaces between words.
+/// True if this is a letter of a script that sets no spaces between words.
 pub(crate) fn is_unspaced(c: char) -> bool {
     is_han(c)
         || is_kana(c)

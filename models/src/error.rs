@@ -44,7 +44,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the same request may succeed later.
+    /// True if the same request may succeed later.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Unavailable(_) | Self::RateLimited { .. } | Self::Timeout(_) => true,

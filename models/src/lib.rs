@@ -40,7 +40,7 @@ pub trait LanguageModel: Send + Sync + std::fmt::Debug {
     /// The provider and the model, as people write it: `openai/gpt-5`, `offline`.
     fn name(&self) -> &str;
 
-    /// Whether the model is known to call the tools that a request offers. Who can ask in another way does so where this says no, which is
+    /// True if the model is known to call the tools that a request offers. Who can ask in another way does so where this says no, which is
     /// the default.
     fn calls_tools(&self) -> bool {
         false

@@ -193,7 +193,7 @@ fn occurrences<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = usize> 
         })
 }
 
-/// Whether what follows `before` is addressed.
+/// True if what follows `before` is addressed.
 fn addresses(before: &str, after_another: bool) -> bool {
     const CALLS: [&str; 12] = [
         "ask",

@@ -110,7 +110,7 @@ struct Names {
 }
 
 impl Roster {
-    /// Whether the agent with this id is at work.
+    /// True if the agent with this id is at work.
     pub fn has(&self, id: &str) -> bool {
         let names = self.0.read().unwrap_or_else(PoisonError::into_inner);
         names.at_work.contains(id)

@@ -16,7 +16,7 @@ pub struct Definition {
     pub description: String,
     /// Its version, if it has one.
     pub version: Option<String>,
-    /// Whether it works or leads.
+    /// Worker or orchestrator.
     pub kind: Kind,
     /// The tools that it may use, as the file names them.
     pub tools: Vec<ToolName>,
@@ -52,7 +52,7 @@ impl Definition {
     }
 }
 
-/// Whether an SOP works or leads.
+/// Role of an SOP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {

@@ -242,7 +242,7 @@ fn read(path: &Path, faults: &mut Vec<Fault>) -> Option<Loaded> {
     }
 }
 
-/// Whether a file begins as front matter does.
+/// True if a file begins as front matter does.
 pub(crate) fn has_front_matter(path: &Path) -> bool {
     use std::io::Read;
     let mut begin = [0_u8; 6];

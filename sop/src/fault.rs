@@ -118,7 +118,7 @@ impl Fault {
         }
     }
 
-    /// Whether the file is not used for it.
+    /// True if the file is not used for it.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }

@@ -19,7 +19,7 @@ pub(super) struct Piece {
     pub(super) task_id: String,
     /// The text.
     pub(super) text: String,
-    /// Whether it goes on with the piece before; otherwise what was written so far is void.
+    /// True if it goes on with the piece before; otherwise what was written so far is void.
     pub(super) append: bool,
 }
 

@@ -106,7 +106,7 @@ impl Presence {
         }
     }
 
-    /// Whether there is no connection to the hub at this moment.
+    /// True if there is no connection to the hub at this moment.
     pub(super) fn is_cut_off(&self) -> bool {
         !matches!(*self.connection.borrow(), Connection::Connected { .. })
     }

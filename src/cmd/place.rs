@@ -38,14 +38,14 @@ fn listed(names: &[String]) -> Option<String> {
     }
 }
 
-/// Whether a run may go on in this process.
+/// Use of this process as the place of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Here {
-    /// It is to.
+    /// The run goes on here.
     Always,
-    /// Where no hub was named and none listens.
+    /// Only where no hub was named and none listens.
     AtNeed,
-    /// It is to go on without this process.
+    /// The run goes on without this process.
     Never,
 }
 
@@ -159,7 +159,7 @@ impl Place {
         }
     }
 
-    /// Whether it ends with this process.
+    /// True if it ends with this process.
     pub(super) fn is_here(&self) -> bool {
         self.here.is_some()
     }

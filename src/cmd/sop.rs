@@ -116,7 +116,7 @@ impl Program for Agenthub {
     }
 }
 
-/// Whether another hub has the folder, as that of a second request in the same place.
+/// True if another hub has the folder, as that of a second request in the same place.
 fn is_in_use(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<StartError>();
     matches!(error, Some(StartError::Log(OpenError::Locked(_))))

@@ -54,7 +54,7 @@ impl Command {
         }
     }
 
-    /// Whether there is such a program.
+    /// True if there is such a program.
     pub(super) fn is_there(&self) -> bool {
         let program = self.program();
         let is_bare = program.components().count() == 1 && !program.is_absolute();

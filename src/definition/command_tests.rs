@@ -43,7 +43,7 @@ impl Script {
     }
 }
 
-/// Whether a process runs no longer, after a while. One that nobody has waited for yet does not run.
+/// True if a process runs no longer, after a while. One that nobody has waited for yet does not run.
 async fn is_gone(process: Pid) -> bool {
     let status = format!("/proc/{}/status", process.as_raw_nonzero());
     for _ in 0..1_000 {

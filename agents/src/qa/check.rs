@@ -104,7 +104,7 @@ pub(super) struct Check {
     pub(super) issue: Option<Issue>,
     /// What a model is asked where there is no verdict.
     pub(super) question: Option<Question>,
-    /// Whether the verdict is a model's.
+    /// True if the verdict is a model's.
     pub(super) is_judged: bool,
 }
 

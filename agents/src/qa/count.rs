@@ -25,7 +25,7 @@ impl Count {
         }
     }
 
-    /// Whether it is at most this, if all readers agree.
+    /// Tells whether it is at most this, if all readers agree.
     pub(super) fn is_at_most(&self, limit: u64) -> Option<bool> {
         match (self.high <= limit, self.low > limit) {
             (true, _) => Some(true),
@@ -34,7 +34,7 @@ impl Count {
         }
     }
 
-    /// Whether it is at least this, if all readers agree.
+    /// Tells whether it is at least this, if all readers agree.
     pub(super) fn is_at_least(&self, limit: u64) -> Option<bool> {
         match (self.low >= limit, self.high < limit) {
             (true, _) => Some(true),

@@ -61,18 +61,18 @@ impl Folded {
         self.places(other).next().map(|place| self.origin(place))
     }
 
-    /// Whether it begins with the words of `other`.
+    /// True if it begins with the words of `other`.
     pub(super) fn begins_with(&self, other: &Self) -> bool {
         self.text.starts_with(&other.text) && self.is_boundary(other.text.len())
     }
 
-    /// Whether it ends with the words of `other`.
+    /// True if it ends with the words of `other`.
     pub(super) fn ends_with(&self, other: &Self) -> bool {
         let before = self.text.strip_suffix(&*other.text);
         before.is_some_and(|before| self.is_boundary(before.len()))
     }
 
-    /// Whether it begins with the words of `other`, if all readers agree: marks before them may count or not.
+    /// Tells whether it begins with the words of `other`, if all readers agree: marks before them may count or not.
     pub(super) fn opens_with(&self, other: &Self) -> Option<bool> {
         let is_part = char::is_alphanumeric;
         let bare = other.text.trim_end_matches(['.', ',']);
@@ -91,7 +91,7 @@ impl Folded {
         }
     }
 
-    /// Whether it ends with the words of `other`, if all readers agree: marks after them may count or not.
+    /// Tells whether it ends with the words of `other`, if all readers agree: marks after them may count or not.
     pub(super) fn closes_with(&self, other: &Self) -> Option<bool> {
         let is_part = char::is_alphanumeric;
         let bare = other.text.trim_end_matches(['.', ',']);
@@ -124,7 +124,7 @@ impl Folded {
         found.map(|(start, part)| start..start + part.len())
     }
 
-    /// Whether no word goes across this place.
+    /// True if no word goes across this place.
     pub(super) fn is_boundary(&self, at: usize) -> bool {
         let (before, after) = self.text.split_at(at);
         let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);

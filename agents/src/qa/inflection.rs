@@ -35,7 +35,7 @@ impl Endings {
         }
     }
 
-    /// Whether two words of the same stem differ by an ending alone.
+    /// True if two words of the same stem differ by an ending alone.
     pub(super) fn differ(&self, one: &str, other: &str) -> bool {
         let shared = one.chars().zip(other.chars()).take_while(|(a, b)| a == b);
         let shared: Vec<char> = shared.map(|(c, _)| c).collect();

@@ -172,7 +172,7 @@ fn distance<'a>(knobs: &'a [Knob], readings: &Readings) -> Option<(Range, &'a Kn
     Some((distance, worst))
 }
 
-/// Whether the draft is as near to its knobs as is wanted. `claimed` is what its writer says of it.
+/// Checks whether the draft is as near to its knobs as is wanted. `claimed` is what its writer says of it.
 pub(super) fn check(
     knobs: &[Knob],
     readings: &Readings,

@@ -94,7 +94,7 @@ pub(super) fn of(text: &Text) -> Option<Language> {
     code.filter(|_| is_sure).map(Language)
 }
 
-/// Whether the draft is in the language that is wanted.
+/// Checks whether the draft is in the language that is wanted.
 pub(super) fn check(text: &Text, wanted: &str) -> Check {
     let check = Check::new("language", "Language", 1.5).hard().rule();
     let question = format!(
@@ -192,7 +192,7 @@ fn foreign(text: &Text, expected: Lang) -> Option<(&str, Lang)> {
     })
 }
 
-/// Whether a short text is surely in one language and not in the other: both of its halves are, and between the two there is no doubt.
+/// True if a short text is surely in one language and not in the other: both of its halves are, and between the two there is no doubt.
 fn is_surely(text: &Text, found: Lang, expected: Lang) -> bool {
     let words: Vec<&str> = text.words().collect();
     let (first, second) = words.split_at(words.len() / 2);

@@ -34,19 +34,19 @@ pub(super) fn sightings(text: &Text, phrase: &str) -> Sightings {
     found
 }
 
-/// Whether a phrase is an abbreviation in capital letters, which is another word in small ones: `US`, `IT`.
+/// True if a phrase is an abbreviation in capital letters, which is another word in small ones: `US`, `IT`.
 pub(super) fn is_abbreviation(phrase: &str) -> bool {
     let phrase = phrase.trim();
     (2..=LONGEST_ABBREVIATION).contains(&phrase.chars().count())
         && phrase.chars().all(char::is_uppercase)
 }
 
-/// Whether it is looked for in links, too.
+/// True if it is looked for in links, too.
 pub(super) fn is_of_a_link(phrase: &str) -> bool {
     phrase.contains(['/', '.', '@', ':', '#'])
 }
 
-/// Whether a place is inside of a link.
+/// True if a place is inside of a link.
 pub(super) fn is_in_a_link(text: &Text, place: &Range<usize>) -> bool {
     marks::is_marked(&text.marks.links, place.start)
 }
@@ -77,7 +77,7 @@ fn places(text: &Text, phrase: &str, folded: &Folded) -> Sightings {
     found
 }
 
-/// Whether it goes over an empty line.
+/// True if it goes over an empty line.
 fn is_across(there: &str) -> bool {
     let mut lines = there.lines().skip(1);
     lines.any(|line| line.trim().is_empty())
@@ -120,7 +120,7 @@ fn edges(all: &str, piece: &Range<usize>, phrase: &str, text: &Text) -> Edges {
     }
 }
 
-/// Whether two characters next to each other may be of one word, at the edge of this phrase.
+/// True if two characters next to each other may be of one word, at the edge of this phrase.
 fn is_glued(inner: char, outer: char, phrase: &str) -> bool {
     let kind = |c| match c {
         c if is_han(c) => 1,
@@ -138,7 +138,7 @@ fn is_glued(inner: char, outer: char, phrase: &str) -> bool {
         }
 }
 
-/// Whether a number goes on over this place, with a separator.
+/// True if a number goes on over this place, with a separator.
 fn is_in_a_number(all: &str, at: usize) -> bool {
     let is_digit = |c: Option<char>| c.is_some_and(char::is_numeric);
     let is_separator = |c: Option<char>| matches!(c, Some('.' | ',' | ':' | '\''));

@@ -165,7 +165,7 @@ impl Marks {
     }
 }
 
-/// Whether a place is in one of these marks, which are in order.
+/// True if a place is in one of these marks, which are in order.
 pub(super) fn is_marked(marks: &[Mark], at: usize) -> bool {
     let after = marks.partition_point(|mark| mark.place.start <= at);
     let before = marks[..after].last();
@@ -189,7 +189,7 @@ pub(super) fn count(raw: &str, marks: &[Mark], singular: &str) -> Count {
     })
 }
 
-/// Whether a place is in one of these, which are in order and do not overlap.
+/// True if a place is in one of these, which are in order and do not overlap.
 pub(super) fn is_in(places: &[Range<usize>], at: usize) -> bool {
     let after = places.partition_point(|place| place.start <= at);
     places[..after]
@@ -197,7 +197,7 @@ pub(super) fn is_in(places: &[Range<usize>], at: usize) -> bool {
         .is_some_and(|place| place.contains(&at))
 }
 
-/// Whether what looks like a link is one, and no image and no end of a sentence without a space after it.
+/// True if what looks like a link is one, and no image and no end of a sentence without a space after it.
 fn is_link(text: &str, place: Range<usize>) -> bool {
     let link = &text[place.clone()];
     if link.starts_with("](") {
@@ -214,7 +214,7 @@ fn is_link(text: &str, place: Range<usize>) -> bool {
     }
 }
 
-/// Whether a hashtag may be a colour as well, or a number in a program: `#a1b2c3`.
+/// True if a hashtag may be a colour as well, or a number in a program: `#a1b2c3`.
 fn is_color(tag: &str) -> bool {
     let digits = tag.trim_start_matches(['#', '＃']);
     let is_hex = digits.chars().all(|c| c.is_ascii_hexdigit());

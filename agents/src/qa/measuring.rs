@@ -58,12 +58,12 @@ impl Measuring {
         longest.map_or(0, |[_, long]| long.words.len() as u64)
     }
 
-    /// Whether it has this text word for word, to every reader.
+    /// True if it has this text word for word, to every reader.
     pub(crate) fn includes(&self, part: &str) -> bool {
         literal::sightings(&self.0, part).is_exact()
     }
 
-    /// Whether it has this phrase, with other endings either, to every reader.
+    /// True if it has this phrase, with other endings either, to every reader.
     pub(crate) fn says(&self, phrase: &str, language: &str) -> bool {
         let phrases = Phrases::new(&self.0, Language::named(language));
         phrases.find(&self.0, phrase).is_said()

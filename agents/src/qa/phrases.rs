@@ -237,7 +237,7 @@ fn plain(word: &str) -> String {
     chars.collect::<String>().replace('ß', "ss")
 }
 
-/// Whether two words with this between them may be one phrase, and if so, whether they are to every reader.
+/// Tells whether two words with this between them may be one phrase, and if so, whether they are to every reader.
 fn gap_between(folded: &str, raw: &str) -> Option<bool> {
     if !is_gap(folded) {
         return None;
@@ -263,7 +263,7 @@ fn has_only_words(phrase: &str) -> bool {
     some && between && is_gap(&phrase[end..])
 }
 
-/// Whether two words with this between them are one phrase.
+/// True if two words with this between them are one phrase.
 fn is_gap(between: &str) -> bool {
     between.chars().all(|c| {
         c.is_whitespace()
@@ -277,7 +277,7 @@ fn is_gap(between: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Whether a draft says a phrase, if all readers agree.
+    /// Tells whether a draft says a phrase, if all readers agree.
     fn said(draft: &str, phrase: &str, language: &str) -> Option<bool> {
         let text = Text::new(draft);
         let phrases = Phrases::new(&text, Language::named(language));

@@ -73,7 +73,7 @@ pub(super) fn lix(text: &Text) -> Result<Lix, String> {
     })
 }
 
-/// Whether the text is as easy to read as is wanted.
+/// Checks whether the text is as easy to read as is wanted.
 pub(super) fn check(text: &Text, wanted: Option<f64>) -> Check {
     let check = Check::new("readability", "Readability (LIX)", 1.0);
     let numbers = match lix(text) {

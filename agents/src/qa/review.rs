@@ -150,7 +150,7 @@ impl Review {
     }
 }
 
-/// Whether there is a draft at all.
+/// Tells whether there is a draft at all.
 fn something(text: &Text) -> Check {
     let check = Check::new(scoring::EXISTENCE, "There is a draft", 0.5).hard();
     match text.folded.as_str().is_empty() {

@@ -16,7 +16,7 @@ pub(super) struct Outcome {
     pub(super) pass: bool,
 }
 
-/// Whether enough was checked for a draft to pass: more than that there is one, and something of what the request asks for.
+/// True if enough was checked for a draft to pass: more than that there is one, and something of what the request asks for.
 fn is_checked(checks: &[Check]) -> bool {
     let made = || checks.iter().filter(|c| c.verdict != Verdict::NotChecked);
     let has_rules = checks.iter().any(|check| check.is_rule);

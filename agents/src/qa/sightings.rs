@@ -55,7 +55,7 @@ impl Sightings {
         self.of(Kind::Exact).map(|sighting| sighting.place.clone())
     }
 
-    /// Whether it is there to every reader, if with another ending or a hyphen more.
+    /// True if it is there to every reader, if with another ending or a hyphen more.
     pub(super) fn is_said(&self) -> bool {
         let said = [Kind::Exact, Kind::Spaced, Kind::Inflected];
         said.into_iter().any(|kind| self.of(kind).is_some())
@@ -72,7 +72,7 @@ impl Sightings {
         })
     }
 
-    /// Whether a phrase that is wanted word for word is there.
+    /// Tells whether a phrase that is wanted word for word is there.
     pub(super) fn is_there(&self, text: &Text) -> Answer {
         let shown = |sighting: &Sighting| shown(text, sighting);
         if let Some(exact) = self.of(Kind::Exact) {
@@ -108,7 +108,7 @@ impl Sightings {
         (Some(false), "nowhere in the draft".to_owned())
     }
 
-    /// Whether a phrase that is not to be said is said, with other endings either; `absence` tells that it is nowhere.
+    /// Tells whether a phrase that is not to be said is said, with other endings either; `absence` tells that it is nowhere.
     pub(super) fn is_said_in(&self, text: &Text, absence: String) -> Answer {
         let said = [Kind::Exact, Kind::Spaced, Kind::Inflected];
         if let Some(sighting) = said.into_iter().find_map(|kind| self.of(kind)) {

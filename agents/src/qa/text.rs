@@ -120,7 +120,7 @@ impl Text {
             .map(|range| &self.marks.prose[range.clone()])
     }
 
-    /// Whether too much of it is in scripts that set no spaces between words.
+    /// True if too much of it is in scripts that set no spaces between words.
     pub(super) fn is_unspaced(&self) -> bool {
         let letters = self.marks.prose.chars().filter(|c| c.is_alphabetic());
         let (mut all, mut unspaced) = (0_u32, 0_u32);
@@ -243,7 +243,7 @@ fn pictures(raw: &str) -> Count {
     })
 }
 
-/// Whether a sentence ends with a question: after its last letter or digit.
+/// True if a sentence ends with a question: after its last letter or digit.
 pub(super) fn ends_with_a_question(sentence: &str) -> bool {
     ending(sentence).nfkc().any(asking::is_question_mark)
 }

@@ -97,7 +97,7 @@ fn symbols(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Whether what stands between these spaces may be one word: a number in groups, or one that a line break parts.
+/// True if what stands between these spaces may be one word: a number in groups, or one that a line break parts.
 fn is_one(text: &str, before: &Range<usize>, after: &Range<usize>) -> bool {
     let gap = &text[before.end..after.start];
     let [first, second] = [&text[before.clone()], &text[after.clone()]];
@@ -160,7 +160,7 @@ fn within(word: &str) -> (usize, usize) {
     (low, high.max(low))
 }
 
-/// Whether these characters between two runs of letters or digits make two words of them, by some readings.
+/// True if these characters between two runs of letters or digits make two words of them, by some readings.
 fn parts(before: &[char], gap: &str, after: &[char]) -> bool {
     let ends_in_digit = before.last().is_some_and(|c| c.is_numeric());
     let begins_with_digit = after.first().is_some_and(|c| c.is_numeric());

@@ -189,7 +189,7 @@ impl Reader {
         after
     }
 
-    /// Whether a mark, outside of quotations and inside of a paragraph, ends a sentence for sure, perhaps, or not.
+    /// Tells whether a mark, outside of quotations and inside of a paragraph, ends a sentence for sure, perhaps, or not.
     fn reading(&self, start: usize, run: &[char], is_apart: bool, next: char) -> Option<bool> {
         let is_stop = run == ['.'];
         let word = self.lines.word_before(start);

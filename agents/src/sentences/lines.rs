@@ -66,7 +66,7 @@ impl Lines {
             .map_or(self.length, |(offset, _)| *offset)
     }
 
-    /// Whether the line that begins here is empty, an item of a list, a heading, a quotation or the edge of a block of code.
+    /// True if the line that begins here is empty, an item of a list, a heading, a quotation or the edge of a block of code.
     pub(super) fn opens_a_paragraph(&self, start: usize) -> bool {
         let mut at = start;
         while self

@@ -98,7 +98,7 @@ fn define(asked: &Value, settings: &mut Value) {
     }
 }
 
-/// Whether each knob that was asked for is set within its range, and no other.
+/// Checks whether each knob that was asked for is set within its range, and no other.
 fn check(asked: &Asked, settings: &Value) -> Result<(), String> {
     for knob in &asked.knobs {
         let (name, min, max) = (&knob.name, knob.min, knob.max);

@@ -80,7 +80,7 @@ impl Unit {
         self.text = format!("{kept}…");
     }
 
-    /// Whether it can be parted, and whether its end can be turned.
+    /// True if it can be parted, and whether its end can be turned.
     pub(super) fn can_part(&self) -> bool {
         !self.is_kept && parted(&self.text) != self.text
     }

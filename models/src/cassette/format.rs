@@ -22,7 +22,7 @@ pub(super) struct Header {
     version: u32,
     /// The model that was recorded first.
     pub(super) model: String,
-    /// Whether it called tools.
+    /// True if it called tools.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) calls_tools: bool,
     /// When the recording began, as RFC 3339 has it.
@@ -85,7 +85,7 @@ pub(super) struct Recording {
     pub(super) header: Header,
     /// The requests, each with the number of its line.
     pub(super) entries: Vec<(usize, Entry)>,
-    /// Whether the last line was broken off while it was written. It is left out.
+    /// True if the last line was broken off while it was written. It is left out.
     pub(super) is_torn: bool,
 }
 

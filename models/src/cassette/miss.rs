@@ -36,7 +36,7 @@ pub(super) struct Candidate<'a> {
     pub(super) line: usize,
     /// The request with placeholders.
     pub(super) request: &'a Request,
-    /// Whether it was answered already.
+    /// True if it was answered already.
     pub(super) is_used: bool,
 }
 

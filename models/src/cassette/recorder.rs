@@ -249,7 +249,7 @@ fn beginning(file: &mut File) -> io::Result<Vec<u8>> {
     Ok(beginning)
 }
 
-/// Whether there is nothing, or the beginning of a recording.
+/// True if there is nothing, or the beginning of a recording.
 fn is_recording(beginning: &[u8]) -> bool {
     let format = format!("{{\"format\":\"{}\"", format::FORMAT);
     beginning.is_empty() || beginning.starts_with(format.as_bytes())

@@ -103,7 +103,7 @@ impl Replayer {
         &self.shared.path
     }
 
-    /// Whether the last answer was left out, as it was broken off while it was written.
+    /// True if the last answer was left out, as it was broken off while it was written.
     pub fn is_torn(&self) -> bool {
         self.shared.is_torn
     }

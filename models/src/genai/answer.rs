@@ -32,7 +32,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Whether anybody may have read a part of it.
+    /// True if anybody may have read a part of it.
     pub(super) fn was_handed_out(&self) -> bool {
         !self.text.is_empty()
     }

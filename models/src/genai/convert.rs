@@ -68,7 +68,7 @@ fn in_words(schema: &Value) -> String {
     )
 }
 
-/// Whether every object in the schema names all its fields, requires them and allows no other.
+/// True if every object in the schema names all its fields, requires them and allows no other.
 fn is_closed(schema: &Value) -> bool {
     match schema {
         Value::Object(map) => {

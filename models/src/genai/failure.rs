@@ -20,7 +20,7 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// Whether the next attempt may succeed.
+    /// True if the next attempt may succeed.
     pub(super) fn is_transient(&self) -> bool {
         self.error.is_retryable()
     }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether the latest call of a model failed. Calls at the same time share it.
+/// Outcome of the latest call of a model: set if it failed. Calls at the same time share it.
 #[derive(Debug, Default)]
 pub(super) struct Outage(AtomicBool);
 

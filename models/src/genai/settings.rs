@@ -84,7 +84,7 @@ impl Vertex {
 }
 
 impl Address {
-    /// Whether calls stay on this machine.
+    /// True if calls stay on this machine.
     pub(super) fn is_loopback(&self) -> bool {
         let (Self::Fixed(url) | Self::Vertex(Vertex { host: url, .. })) = self;
         let host = reqwest::Url::parse(url)
@@ -110,7 +110,7 @@ pub(super) struct Resolved {
 }
 
 impl Resolved {
-    /// Whether the model is known to call tools. Not each of Ollama's does, nor does each server of one's own that speaks OpenAI's language.
+    /// True if the model is known to call tools. Not each of Ollama's does, nor does each server of one's own that speaks OpenAI's language.
     pub(super) fn calls_tools(&self) -> bool {
         match self.kind {
             AdapterKind::Ollama => false,

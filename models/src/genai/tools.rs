@@ -13,7 +13,7 @@ const MAX_NAME: usize = 64;
 /// The property that holds arguments which are no object.
 const INPUT: &str = "input";
 
-/// Whether providers take `name` for a schema or tool: `[A-Za-z0-9_-]{1,64}`.
+/// True if providers take `name` for a schema or tool: `[A-Za-z0-9_-]{1,64}`.
 pub(super) fn is_plain(name: &str) -> bool {
     (1..=MAX_NAME).contains(&name.len()) && name.chars().all(fits)
 }

@@ -199,7 +199,7 @@ impl<'a> Filler<'a> {
         Value::Object(filled)
     }
 
-    /// Whether the words hold a number or a value for all that the object requires.
+    /// True if the words hold a number or a value for all that the object requires.
     fn speaks_of(&mut self, schema: &'a Map<String, Value>, depth: usize) -> bool {
         let properties = schema.get("properties").and_then(Value::as_object);
         let required = schema.get("required").and_then(Value::as_array);
@@ -313,7 +313,7 @@ impl<'a> Filler<'a> {
         Some(self.numbers.remove(at).1)
     }
 
-    /// Whether the words say that it is so, or that it is not so; `None` where they don't speak of it.
+    /// Tells whether the words say that it is so, or that it is not so; `None` where they don't speak of it.
     fn affirms(&self, name: &str) -> Option<bool> {
         mention(self.words, name)?;
         let denied = ["no", "not", "without"]

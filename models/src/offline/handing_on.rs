@@ -189,7 +189,7 @@ fn is_number(schema: &Value) -> bool {
     matches!(schema["type"].as_str(), Some("number" | "integer"))
 }
 
-/// Whether it takes any text.
+/// True if it takes any text.
 fn is_free(schema: &Value) -> bool {
     let fixed = ["enum", "const", "format"];
     schema["type"] == "string" && fixed.iter().all(|key| schema.get(key).is_none())

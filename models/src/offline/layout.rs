@@ -30,7 +30,7 @@ const MAX_TITLE: usize = 6;
 /// Inputs that take the text that is to be looked at.
 const DRAFTS: [&str; 4] = ["draft", "text", "article", "content"];
 
-/// Whether the result, or its text, is marked.
+/// True if the result, or its text, is marked.
 pub(super) fn is_marked(value: &Value) -> bool {
     let text = value.get("text").unwrap_or(value);
     text.as_str().is_some_and(|text| text.contains(MARK))

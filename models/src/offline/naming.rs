@@ -31,11 +31,11 @@ pub(super) struct Mention {
     pub(super) end: usize,
     /// The first byte of the name.
     pub(super) start: usize,
-    /// Whether it is addressed: it stands behind "ask", "give", "with" and the like.
+    /// True if it is addressed: it stands behind "ask", "give", "with" and the like.
     pub(super) addressed: bool,
-    /// Whether it stands right behind an "and" or an "or".
+    /// True if it stands right behind an "and" or an "or".
     pub(super) joined: bool,
-    /// Whether it stands in backticks.
+    /// True if it stands in backticks.
     quoted: bool,
 }
 
@@ -51,7 +51,7 @@ struct Word {
 struct Name {
     tool: usize,
     words: Vec<String>,
-    /// Whether it counts in backticks alone.
+    /// True if it counts in backticks alone.
     in_backticks: bool,
 }
 

@@ -177,7 +177,7 @@ impl Stage {
         part(&self.text, mention, called.next().map(|next| next.start))
     }
 
-    /// Whether its condition holds: one that quotes words wants them in the last results.
+    /// True if its condition holds: one that quotes words wants them in the last results.
     fn applies(&self, made: &[Made<'_>], tools: &[ToolSpec]) -> bool {
         if !begins_with(&self.text, &CONDITIONS) {
             return true;

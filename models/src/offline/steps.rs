@@ -41,7 +41,7 @@ pub(super) fn steps(instructions: &str) -> Vec<String> {
 struct Section {
     level: usize,
     by_heading: Vec<String>,
-    /// Whether the last heading began a step.
+    /// True if the last heading began a step.
     inside: bool,
     listed: Vec<String>,
 }

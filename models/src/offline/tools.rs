@@ -14,7 +14,7 @@ use super::words::{asks_who_it_is, clauses, cut};
 use super::{Answer, MAX_LISTED, how_to_configure};
 use crate::{Part, Request, ToolCall, ToolSpec};
 
-/// Whether there are tools, or results of tools that are gone.
+/// True if there are tools, or results of tools that are gone.
 pub(super) fn are_used(request: &Request) -> bool {
     !request.tools.is_empty() || Turn::of(request).results().next().is_some()
 }

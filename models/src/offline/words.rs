@@ -1,6 +1,6 @@
 //! What words say, apart from tools and agents.
 
-/// Whether the words ask for the one who answers, and for nothing else.
+/// True if the words ask for the one who answers, and for nothing else.
 pub(super) fn asks_who_it_is(words: &str) -> bool {
     const GREETINGS: [&str; 17] = [
         "hello",

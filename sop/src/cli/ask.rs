@@ -184,7 +184,7 @@ impl Question<'_> {
         Ok(Some(code))
     }
 
-    /// Whether the first agent that fails ends the request.
+    /// True if the first agent that fails ends the request.
     fn is_fail_fast(&self) -> bool {
         match self.args.error_mode {
             Some(mode) => mode == ErrorMode::FailFast,

@@ -19,7 +19,7 @@ const INDENT: usize = 6;
 pub(crate) struct Look {
     /// The width of a line, in characters.
     pub(crate) width: usize,
-    /// Whether the reader sees colours.
+    /// True if the reader sees colours.
     pub(crate) is_coloured: bool,
 }
 

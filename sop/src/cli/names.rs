@@ -124,7 +124,7 @@ fn plain(name: &str) -> String {
     name.to_lowercase().replace(['_', ' '], "-")
 }
 
-/// Whether a word is a name with a letter wrong, or of a long one two.
+/// True if a word is a name with a letter wrong, or of a long one two.
 fn is_slip(word: &str, name: &str) -> bool {
     let slips = match name.chars().count() {
         0..=3 => 0,

@@ -91,7 +91,7 @@ pub enum Hosting {
     WithCortex,
     /// A hub alone, on free ports, where nobody else finds it.
     Alone {
-        /// Whether it keeps files.
+        /// True if it keeps files.
         files: bool,
     },
 }

@@ -68,7 +68,7 @@ impl Progress {
         }
     }
 
-    /// Whether anything of an answer was shown.
+    /// True if anything of an answer was shown.
     pub(super) fn has_shown(&self) -> bool {
         !self.pieces.is_empty()
     }
@@ -99,7 +99,7 @@ impl Progress {
             .collect()
     }
 
-    /// Whether any agent that was asked gave a result.
+    /// True if any agent that was asked gave a result.
     pub(super) fn has_any_completed(&self) -> bool {
         let mut asked = self.asked.values();
         asked.any(|asked| asked.error.is_none() && asked.seconds.is_some())

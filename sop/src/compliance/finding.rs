@@ -72,19 +72,19 @@ impl Procedure {
 }
 
 impl Rule {
-    /// Whether a report lists it: all but what may be done.
+    /// True if a report lists it: all but what may be done.
     pub(super) fn is_reported(&self) -> bool {
         self.level != Level::May
     }
 }
 
-/// Whether a rule was kept.
+/// Verdict on a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It was.
+    /// The rule was kept.
     Kept,
-    /// It was not.
+    /// It was broken.
     Broken,
     /// It did not concern what happened.
     NotApplicable,
@@ -118,7 +118,7 @@ pub struct Finding {
     pub section: String,
     /// The line of the SOP's file, from 1.
     pub line: u32,
-    /// Whether it was kept.
+    /// The verdict.
     pub verdict: Verdict,
     /// Who found that.
     pub by: By,
@@ -195,7 +195,7 @@ impl Counts {
     }
 }
 
-/// Whether a run kept to its procedure. Its JSON form is stable: fields are added, never renamed.
+/// Report on a run's compliance with its procedure. Its JSON form is stable: fields are added, never renamed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The run.
@@ -236,12 +236,12 @@ impl Report {
         }
     }
 
-    /// Whether the run is over, so that nothing of this will change.
+    /// True if the run is over, so that nothing of this will change.
     pub fn is_over(&self) -> bool {
         self.ended_ms.is_some()
     }
 
-    /// Whether a MUST or MUST NOT is broken.
+    /// True if a MUST or MUST NOT is broken.
     pub fn is_broken(&self) -> bool {
         let is_strict = |level| matches!(level, Level::Must | Level::MustNot);
         let mut broken = self.rules.iter().filter(|f| f.verdict == Verdict::Broken);

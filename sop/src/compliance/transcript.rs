@@ -84,7 +84,7 @@ pub struct Tool {
     pub inputs: Vec<String>,
     /// Other names that the procedure has for it.
     pub aliases: Vec<String>,
-    /// Whether the procedure's agent may ask for it, and it was never there.
+    /// True if the procedure's agent may ask for it, and it was never there.
     pub is_absent: bool,
 }
 
@@ -149,7 +149,7 @@ impl Transcript {
         self.passage(self.answer?)
     }
 
-    /// Whether the run is over.
+    /// True if the run is over.
     pub fn is_over(&self) -> bool {
         self.ended_ms.is_some()
     }

@@ -74,13 +74,13 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a file describes a skill.
+/// True if a file describes a skill.
 pub(crate) fn is_skill(path: &Path) -> bool {
     path.file_name()
         .is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md"))
 }
 
-/// Whether a file or folder is hidden, or made by a tool.
+/// True if a file or folder is hidden, or made by a tool.
 pub(crate) fn is_skipped(name: &str) -> bool {
     name.starts_with('.') || matches!(name, "node_modules" | "__pycache__")
 }

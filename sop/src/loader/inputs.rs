@@ -100,7 +100,7 @@ fn property(input: &Input) -> Value {
     property
 }
 
-/// Whether a model can give an input of this name.
+/// True if a model can give an input of this name.
 pub(crate) fn is_name(name: &str) -> bool {
     (1..=MAX_NAME).contains(&name.len())
         && name

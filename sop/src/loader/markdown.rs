@@ -13,7 +13,7 @@ pub(crate) struct Block {
     pub(crate) heading: Option<u8>,
     /// How many lists it stands in.
     pub(crate) depth: usize,
-    /// Whether it begins a list item.
+    /// True if it begins a list item.
     pub(crate) is_item: bool,
     /// How much of the text is bold or code at its beginning, in bytes.
     pub(crate) lead: usize,
@@ -31,7 +31,7 @@ impl Block {
         document + (at - text)
     }
 
-    /// Whether a byte of the text is code.
+    /// True if a byte of the text is code.
     pub(crate) fn is_code(&self, at: usize) -> bool {
         let index = self.code.partition_point(|range| range.end <= at);
         self.code
@@ -84,7 +84,7 @@ struct Reader {
     depth: usize,
     is_item: bool,
     is_code_block: bool,
-    /// Whether a bold part is open that the block began with.
+    /// True if a bold part is open that the block began with.
     leading: bool,
 }
 

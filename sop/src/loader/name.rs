@@ -17,7 +17,7 @@ pub(crate) struct Unusable {
     pub(crate) help: &'static str,
 }
 
-/// Whether an agent can have this name.
+/// Checks whether an agent can have this name.
 ///
 /// # Errors
 ///

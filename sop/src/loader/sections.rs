@@ -17,7 +17,7 @@ pub(crate) struct Sections {
     pub(crate) overview: Option<Placed<String>>,
     /// The section *Parameters*.
     pub(crate) inputs: Vec<Input>,
-    /// Whether there is a section *Steps*.
+    /// True if there is a section *Steps*.
     pub(crate) has_steps: bool,
 }
 
@@ -175,7 +175,7 @@ fn marks(text: &str) -> (Option<&str>, &str) {
     (None, text)
 }
 
-/// Whether a parameter is required, and its default.
+/// Tells whether a parameter is required, and its default.
 fn demands(marks: &str) -> (bool, Option<String>) {
     let lower = marks.to_ascii_lowercase();
     let default = lower.find("default").map(|at| {

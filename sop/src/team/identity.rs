@@ -25,7 +25,7 @@ pub(crate) fn mark(card: &mut AgentCard, definition: &Definition) {
     });
 }
 
-/// Whether the card is of this SOP: it stands at the same place, perhaps in another process and as it was before, or a file elsewhere says the
+/// True if the card is of this SOP: it stands at the same place, perhaps in another process and as it was before, or a file elsewhere says the
 /// same. What is no file, but built in, is another in each folder.
 pub fn is_same(card: &AgentCard, definition: &Definition) -> bool {
     let Some(params) = params(card) else {
@@ -35,7 +35,7 @@ pub fn is_same(card: &AgentCard, definition: &Definition) -> bool {
     params["source"] == *source(definition) || says_the_same()
 }
 
-/// Whether the card is of any SOP.
+/// True if the card is of any SOP.
 pub(crate) fn is_sop(card: &AgentCard) -> bool {
     params(card).is_some()
 }

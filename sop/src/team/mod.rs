@@ -71,7 +71,7 @@ pub enum News {
 pub struct Member {
     /// Its id.
     pub name: String,
-    /// Whether it works or leads.
+    /// Worker or orchestrator.
     pub kind: Kind,
     /// Its file.
     pub path: PathBuf,
@@ -92,7 +92,7 @@ impl Member {
 pub struct Origin {
     /// The folder with the files.
     pub dir: PathBuf,
-    /// Whether a built-in orchestrator leads where the folder has none.
+    /// True if a built-in orchestrator leads where the folder has none.
     pub default_orchestrator: bool,
     /// Makes agents.
     pub fit: Fit,

@@ -40,7 +40,7 @@ pub struct Computed {
     pub evidence: String,
 }
 
-/// Whether a text meets a criterion in words, such as `at most 280 characters` or `must not contain "cheap"`. Nothing for words that have
+/// Tells whether a text meets a criterion in words, such as `at most 280 characters` or `must not contain "cheap"`. Nothing for words that have
 /// not exactly one of the forms in `docs/QA.md`: only a model can judge those.
 pub fn computed(criterion: &str, text: &str) -> Option<Computed> {
     let tests = forms::read(criterion)?;

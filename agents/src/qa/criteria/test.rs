@@ -178,7 +178,7 @@ impl Test {
     }
 }
 
-/// Whether all of them hold, as far as that is known: one that does not is enough.
+/// Tells whether all of them hold, as far as that is known: one that does not is enough.
 pub(crate) fn all_hold(found: &[Found]) -> Option<bool> {
     if found.iter().any(|found| found.holds == Some(false)) {
         return Some(false);
@@ -187,7 +187,7 @@ pub(crate) fn all_hold(found: &[Found]) -> Option<bool> {
     is_known.then_some(true)
 }
 
-/// Whether a text is in the draft word for word.
+/// Tells whether a text is in the draft word for word.
 fn contained(text: &Text, phrases: &Phrases<'_>, item: &str) -> Found {
     if Folded::new(item).as_str().is_empty() {
         return Found {

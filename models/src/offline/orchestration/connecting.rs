@@ -65,7 +65,7 @@ pub(super) fn source(
         .or_else(|| from_person(last))
 }
 
-/// Whether it may be a list.
+/// True if it may be a list.
 pub(super) fn may_be_list(schema: &Value) -> bool {
     types(schema).contains("array")
 }
@@ -122,7 +122,7 @@ fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// Whether it may be text.
+/// True if it may be text.
 pub(super) fn may_be_text(schema: &Value) -> bool {
     let types = types(schema);
     types.is_empty() || types.contains("string")
@@ -151,7 +151,7 @@ pub(super) fn path_to<'s>(
         })
 }
 
-/// Whether references can name it.
+/// True if references can name it.
 fn is_key(key: &str) -> bool {
     !key.is_empty()
         && key

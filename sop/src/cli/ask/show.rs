@@ -143,7 +143,7 @@ fn warn(failed: &[(String, String)], absent: &Absent, is_answered: bool) {
     }
 }
 
-/// Whether the time of a request is over. Its hub may have rounded it, or have a clock of its own.
+/// True if the time of a request is over. Its hub may have rounded it, or have a clock of its own.
 fn is_over(took: Duration, limit: Duration) -> bool {
     took + CLOCKS >= limit
 }

@@ -150,7 +150,7 @@ impl Question<'_> {
         Ok(true)
     }
 
-    /// Whether the orchestrator is on the hub.
+    /// Tells whether the orchestrator is on the hub.
     async fn is_there(&self, client: &Client, hub: &str) -> anyhow::Result<bool> {
         let name = &self.leads.name;
         let entry = match client.agent(&**name).await {

@@ -40,7 +40,7 @@ pub(super) fn request(args: &Ask) -> anyhow::Result<String> {
     }
 }
 
-/// Whether it is a folder with SOPs, right or wrong.
+/// True if it is a folder with SOPs, right or wrong.
 fn is_team(path: &Path) -> bool {
     let found = path.is_dir().then(|| discover(path).ok()).flatten();
     found.is_some_and(|found| !found.agents.is_empty() || !found.orchestrators.is_empty())

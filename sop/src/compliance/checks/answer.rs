@@ -12,7 +12,7 @@ use super::duty::{Duty, Subject, regex, the_answer};
 pub(super) struct Criterion {
     /// In words that [`qa::computed`] knows.
     pub(super) words: String,
-    /// Whether it must not hold.
+    /// True if it must not hold.
     pub(super) is_negated: bool,
 }
 
@@ -31,7 +31,7 @@ pub(super) fn read(duty: &Duty) -> Option<Criterion> {
 }
 
 impl Criterion {
-    /// Whether this answer meets it, if that can be told, and what was found.
+    /// Tells whether this answer meets it, if that can be told, and what was found.
     pub(super) fn decide(&self, answer: &str) -> (Option<bool>, String) {
         let Some(computed) = qa::computed(&self.words, answer) else {
             return (None, String::new());
@@ -48,7 +48,7 @@ impl Criterion {
         )
     }
 
-    /// Whether a criterion with a quotation holds where `e-mail` and `email` are one word, if that can be told.
+    /// Tells whether a criterion with a quotation holds where `e-mail` and `email` are one word, if that can be told.
     fn without_hyphens(&self, answer: &str) -> Option<bool> {
         if !self.words.contains(['"', '“']) {
             return None;

@@ -103,7 +103,7 @@ impl Duty {
     }
 }
 
-/// Whether a text makes a condition. What it quotes does not.
+/// True if a text makes a condition. What it quotes does not.
 pub(super) fn is_conditional(text: &str) -> bool {
     let unquoted = text.split(['"', '“', '”']).step_by(2);
     unquoted.into_iter().any(|part| CONDITION.is_match(part))

@@ -132,12 +132,12 @@ impl Amount {
         })
     }
 
-    /// Whether a single one is enough.
+    /// True if a single one is enough.
     fn is_any(self) -> bool {
         matches!(self, Self::AtLeast(1) | Self::Number(1))
     }
 
-    /// Whether so many are right, if everybody would say so.
+    /// Tells whether so many are right, if everybody would say so.
     fn is_met_by(self, count: usize) -> Option<bool> {
         match self {
             Self::AtLeast(least) => Some(count >= least),
@@ -204,7 +204,7 @@ impl Forms {
 }
 
 impl Wanted {
-    /// Whether the answer has this form, if that can be told, and what was found.
+    /// Tells whether the answer has this form, if that can be told, and what was found.
     pub(super) fn decide(&self, answer: &str) -> (Option<bool>, String) {
         let (holds, evidence) = match &self.what {
             What::Json(kind) => json(answer, *kind),

@@ -17,7 +17,7 @@ pub(super) struct Handing {
     /// To whom; nothing for all agents.
     pub(super) to: Option<Target>,
     pub(super) words: Words,
-    /// Whether it has to stand in the task itself.
+    /// True if it has to stand in the task itself.
     pub(super) in_task: bool,
     pub(super) is_wanted: bool,
 }
@@ -34,7 +34,7 @@ pub(super) enum Words {
 }
 
 impl Handing {
-    /// Whether each call that is meant has it, or has it not.
+    /// Tells whether each call that is meant has it, or has it not.
     ///
     /// # Errors
     ///
@@ -101,7 +101,7 @@ impl Handing {
         }
     }
 
-    /// Whether a call hands this on; nothing where it stands elsewhere than in the task.
+    /// Tells whether a call hands this on; nothing where it stands elsewhere than in the task.
     fn is_in(&self, call: &Call, wanted: &str) -> Option<bool> {
         if let Words::Input(name) = &self.words {
             let input = call.inputs.get(name);

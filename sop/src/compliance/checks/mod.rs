@@ -61,12 +61,12 @@ impl Found {
     }
 }
 
-/// Whether code can check a rule.
+/// Result of checking a rule by code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Checked {
-    /// It has.
+    /// Decided by code.
     Decided(Found),
-    /// A model has to; with what code knows of it.
+    /// Left to a model, with what code knows of it.
     Left(Option<String>),
 }
 
@@ -127,7 +127,7 @@ impl Test {
         criterion.or_else(|| form::read(duty).map(Self::Form))
     }
 
-    /// Whether it holds, if that can be told, and what was found.
+    /// Tells whether it holds, if that can be told, and what was found.
     fn decide(&self, answer: &str) -> (Option<bool>, String) {
         match self {
             Self::Criterion(criterion) => criterion.decide(answer),

@@ -22,7 +22,7 @@ pub(super) struct Seen {
 }
 
 impl Order {
-    /// Whether it was so.
+    /// Checks whether it was so.
     pub(super) fn check(&self, transcript: &Transcript) -> Checked {
         let seen = match self.look(transcript) {
             Ok(seen) => seen,

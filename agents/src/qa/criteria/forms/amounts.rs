@@ -255,7 +255,7 @@ fn counted(captures: &Captures<'_>, is_length: bool, n: u64) -> Option<Measured>
     (!is_of_story).then_some(what)
 }
 
-/// Whether a text is as long as its number of these.
+/// True if a text is as long as its number of these.
 fn is_extent(what: Measured) -> bool {
     matches!(
         what,
