@@ -1,4 +1,4 @@
-//! What `up` and `broker` say when everything is ready.
+//! Banner of `up` and `broker`, printed when everything is ready.
 
 use std::{net::SocketAddr, path::PathBuf};
 

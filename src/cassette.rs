@@ -1,4 +1,4 @@
-//! Whether models are recorded, or replayed from a recording.
+//! Recording of models, and replay from a recording.
 
 use std::{
     path::{Path, PathBuf},

@@ -1,4 +1,4 @@
-//! Where the runs of an agent are kept between two lives of its process.
+//! Journals in which the runs of an agent outlive its process.
 
 mod others;
 

@@ -1,4 +1,4 @@
-//! Where the log goes: readable on a terminal, JSON when it is piped.
+//! The log: readable on a terminal, JSON when it is piped.
 
 use std::{
     fs::{self, File},

@@ -1,4 +1,4 @@
-//! Which model decides.
+//! Choice of the model that decides.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How many files this process may have open. Every connection is one.
+//! Limit of files that this process may have open. Every connection is one.
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 

@@ -1,4 +1,4 @@
-//! What stands in for a model where there is none: answers that are computed from the request.
+//! Stand-ins for a model where there is none: answers that are computed from the request.
 
 use std::{fmt, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Which agents a request is about: plain matching of its words with what agents say of themselves.
+//! The agents that a request is about: plain matching of its words with what agents say of themselves.
 //!
 //! [`rank`] orders agents, [`best_skill`] picks a skill of one, [`named`] finds those that the request calls by name. All
 //! three give the same answer for the same input.

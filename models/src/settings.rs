@@ -1,4 +1,4 @@
-//! Which model, where, and with which key.
+//! Settings of a model: which one, where, and with which key.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the models that are none have in common.
+//! Common parts of the stand-ins for models.
 
 use super::{DeltaSink, Part, Request, ToolCall, Usage, estimate_tokens};
 

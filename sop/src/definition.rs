@@ -1,4 +1,4 @@
-//! What an SOP says, read and checked.
+//! Definition of an SOP, read and checked.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What a procedure requires, as RFC 2119 has it.
+//! Rules of a procedure, as RFC 2119 has them.
 
 use serde::{Deserialize, Serialize};
 

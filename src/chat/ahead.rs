@@ -1,4 +1,4 @@
-//! What the user types ahead: whole lines that wait for their turn, and the beginning of the next.
+//! Typeahead: whole lines that wait for their turn, and the beginning of the next.
 
 use std::collections::VecDeque;
 

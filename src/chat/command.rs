@@ -1,4 +1,4 @@
-//! What does a line mean?
+//! Commands of the chat, read from a line.
 
 /// What the user wants.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What the user types while a turn is watched.
+//! Keys that the user types while a turn is watched.
 
 use std::{io, time::Duration};
 

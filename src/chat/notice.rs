@@ -1,4 +1,4 @@
-//! What the chat says itself.
+//! Notices of the chat itself.
 
 use std::time::SystemTime;
 

@@ -1,4 +1,4 @@
-//! What the agents at work write, as it grows.
+//! Growing answers of the agents at work.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Whether there is a hub, and Cortex on it.
+//! Presence of the hub, and of Cortex on it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is there to see of a turn?
+//! View of a turn, folded from its frames.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Where a run goes on: at a hub that is there, or in this process.
+//! Place of a run: at a hub that is there, or in this process.
 
 use std::{
     net::TcpListener,

@@ -1,4 +1,4 @@
-//! How A2A is served.
+//! Settings of A2A.
 
 use agenthub_a2a::Settings as Gateway;
 use agenthub_cortex::CORTEX;

@@ -1,4 +1,4 @@
-//! What the environment says of the settings, older names included.
+//! Settings from the environment, older names included.
 
 use std::str::FromStr;
 

@@ -1,4 +1,4 @@
-//! What is wrong with the settings, for who wrote them.
+//! Faults of the settings, for who wrote them.
 
 use serde_path_to_error::{Error, Segment};
 

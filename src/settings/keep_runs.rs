@@ -1,4 +1,4 @@
-//! How long the runs of agents are kept once they are over.
+//! Retention of the runs of agents once they are over.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What a brand does not want said. Code knows only lists that the payload gives; the rest of the risk is left to a model.
+//! Check of a brand's risks. Code knows only lists that the payload gives; the rest of the risk is left to a model.
 //!
 //! In `brandRules`, the lists `forbidden`, `forbiddenWords`, `forbiddenClaims`, `superlatives` and `guarantees` are not to be in the draft. They
 //! are found as criteria find what must not be there (`phrases.rs`). Every other rule is a question for a model.

@@ -1,4 +1,4 @@
-//! What of a text's clarity can be computed: sentences that are too long, and words that stand twice in a row.
+//! The computable part of a text's clarity: sentences that are too long, and words that stand twice in a row.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What is to be done about an issue, as words that a person acts on and a program reads back.
+//! Fixes of issues, as words that a person acts on and a program reads back.
 //!
 //! An issue is `KIND: what is wrong; what to do.`, and its last part is the [`Fix`]. Whatever it takes from a text or a payload stands there
 //! as a JSON string, so that [`Fix::read`] finds it again.

@@ -1,4 +1,4 @@
-//! What a model is asked for a review, and what its answer becomes.
+//! Form of a review: the question to a model, and the output made of its answer.
 
 use agenthub_sdk::{
     Form,

@@ -1,4 +1,4 @@
-//! Whether two words are one with different endings.
+//! Words that differ in their endings alone.
 
 use rust_stemmers::Stemmer;
 use unicode_normalization::UnicodeNormalization;

@@ -1,4 +1,4 @@
-//! What a model says of a draft, and how much of it is believed: a verdict counts only with a quotation that really is in the draft.
+//! Judgements of a model on a draft, and how much of them is believed: a verdict counts only with a quotation that really is in the draft.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! How far a draft is from the knobs that were set for it.
+//! Distance of a draft from the knobs that were set for it.
 //!
 //! A knob is whatever the payload names: `knobs: { NAME: 0.3 }` or `{ NAME: { value, min?, max?, description?, measure? } }`. Its setting goes
 //! from `min` to `max` (0 to 1 if not given) and is compared on a scale from 0 to 1. `measure` says how the draft's own setting is computed: a

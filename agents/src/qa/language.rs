@@ -1,4 +1,4 @@
-//! Whether a draft is in the language that is wanted, as far as its letters show it.
+//! Check of a draft's language, as far as its letters show it.
 //!
 //! Languages are named as ISO 639 and BCP 47 do, or in words. None is named here: the standard's tables are in `isolang`, what
 //! languages look like in `whatlang`, how their words change in `rust_stemmers`.

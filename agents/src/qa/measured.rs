@@ -1,4 +1,4 @@
-//! What can be counted in a text.
+//! Things that are counted in a text.
 
 /// Something that a text has a number of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

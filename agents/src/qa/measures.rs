@@ -1,4 +1,4 @@
-//! What a knob can be measured by.
+//! Measures of a knob.
 
 use super::{
     count::Range,

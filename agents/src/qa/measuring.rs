@@ -1,4 +1,4 @@
-//! What can be measured of a text, for those who write.
+//! Measurements of a text, for those who write.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! What a draft has to say word for word.
+//! Check of texts that a draft has to have word for word.
 
 use serde_json::json;
 

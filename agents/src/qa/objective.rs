@@ -1,4 +1,4 @@
-//! Whether a draft serves its objective. Code can only count the words that both have; the rest is left to a model.
+//! Check of a draft against its objective. Code can only count the words that both have; the rest is left to a model.
 
 use std::collections::BTreeSet;
 

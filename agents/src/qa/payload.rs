@@ -1,4 +1,4 @@
-//! What is to be reviewed, and by what.
+//! The payload of a review: the draft, and the rules it is reviewed by.
 
 use serde_json::{Map, Value, json};
 

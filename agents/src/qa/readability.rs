@@ -1,4 +1,4 @@
-//! How hard a text is to read, by a formula that needs no language.
+//! Readability of a text, by a formula that needs no language.
 //!
 //! LIX (C. H. Björnsson, *Läsbarhet*, 1968) is the mean number of words in a sentence plus the share of long words, those of more than six
 //! letters, in per cent. Below 30 a text is easy, around 40 it is ordinary prose, from 50 it is hard, from 60 very hard.

@@ -1,4 +1,4 @@
-//! What all checks come to.
+//! Score of a review, from all its checks.
 
 use super::check::{Check, Verdict, rounded};
 

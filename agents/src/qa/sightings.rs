@@ -1,4 +1,4 @@
-//! Where a phrase stands in a draft, and what that says to those who want it there and to those who do not.
+//! Places of a phrase in a draft, and what they say to those who want it there and to those who do not.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Where sentences end.
+//! Ends of sentences.
 
 use super::{
     abbreviations::{Stop, stop_after},

@@ -1,4 +1,4 @@
-//! What the output says of the numbers that it rests on.
+//! The output's account of the numbers that it rests on.
 
 use serde_json::{Value, json};
 

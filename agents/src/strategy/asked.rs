@@ -1,4 +1,4 @@
-//! What a strategy is asked for.
+//! The request for a strategy.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Which setting of a knob went with good results?
+//! Comparison of past posts: the setting of a knob that went with good results.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What the strategy agent can compute. Its tools look at the posts of the request, all of them.
+//! Tools of the strategy agent. They look at the posts of the request, all of them.
 
 use agenthub_sdk::{Failure, Tool, ToolContext, schemars};
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! What there is to say: the sentences of a brief, in their own words.
+//! Material of a draft: the sentences of a brief, in their own words.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What is wanted of a draft: what the payload says of it, and what the notes of a review say.
+//! Wishes for a draft: those of the payload, and those in the notes of a review.
 
 use serde_json::{Map, Value};
 

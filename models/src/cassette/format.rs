@@ -1,4 +1,4 @@
-//! What stands in a recording: JSON Lines, the first of which says what the file is.
+//! Format of a recording: JSON Lines, the first of which says what the file is.
 
 use std::time::SystemTime;
 

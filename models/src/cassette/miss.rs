@@ -1,4 +1,4 @@
-//! What is different about a request that is not in the recording?
+//! Explanation of a miss: the difference between a request and those in the recording.
 
 use std::{collections::HashMap, path::Path, time::Duration};
 

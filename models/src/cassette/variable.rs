@@ -1,4 +1,4 @@
-//! What differs from run to run: taken out of a request, and put back into its answer.
+//! Values that differ from run to run: taken out of a request, and put back into its answer.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! How long to wait before the model is asked again.
+//! Pauses before the model is asked again.
 
 use std::time::Duration;
 

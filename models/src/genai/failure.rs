@@ -1,4 +1,4 @@
-//! What a failure of the crate `genai` means to the caller.
+//! Errors of the crate `genai`, by their meaning to the caller.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What settings leave open, read from the providers' usual environment variables.
+//! Settings that were left open, read from the providers' usual environment variables.
 
 use genai::adapter::AdapterKind;
 

@@ -1,4 +1,4 @@
-//! What a step hands to a tool: its own words, those of the user, and what the steps before have given.
+//! Input that a step hands to a tool: its own words, those of the user, and what the steps before have given.
 
 use serde_json::{Map, Value};
 

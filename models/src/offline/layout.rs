@@ -1,4 +1,4 @@
-//! What an agent without tools answers: what it was given, in order, or what can be counted in it.
+//! Answers of an agent without tools: what it was given, in order, or what can be counted in it.
 
 use serde_json::Value;
 

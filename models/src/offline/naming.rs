@@ -1,4 +1,4 @@
-//! Which tools the words of a step name, and which of them it wants to be called.
+//! Tools that the words of a step name, and those of them that it wants to be called.
 
 use crate::ToolSpec;
 

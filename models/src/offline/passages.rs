@@ -1,4 +1,4 @@
-//! What of a long text belongs to a request.
+//! Passages of a long text that belong to a request.
 
 use super::handing_on::{Made, topic};
 use super::turn::Turn;

@@ -1,4 +1,4 @@
-//! What was said last, and what was done since.
+//! The user's last words, and the calls since.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What words say, apart from tools and agents.
+//! Meaning of words, apart from tools and agents.
 
 /// True if the words ask for the one who answers, and for nothing else.
 pub(super) fn asks_who_it_is(words: &str) -> bool {

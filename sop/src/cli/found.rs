@@ -1,4 +1,4 @@
-//! What a folder holds, before anything is started.
+//! Contents of a folder, before anything is started.
 
 use std::{path::Path, sync::Arc};
 

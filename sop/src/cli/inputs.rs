@@ -1,4 +1,4 @@
-//! What does `--input NAME=VALUE` mean to an orchestrator?
+//! Inputs of an orchestrator, from `--input NAME=VALUE`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What people are told of a team and of what is wrong with files.
+//! News for people of a team and of faults in files.
 
 use std::{
     env,

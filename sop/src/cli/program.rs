@@ -1,4 +1,4 @@
-//! What the commands need of the program that they are part of.
+//! The program that the commands are part of, as they need it.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! What is there to see of a request while a team works on it, and what is there to tell of it in the end?
+//! Progress of a request while a team works on it, and the summary at its end.
 
 use std::collections::BTreeMap;
 

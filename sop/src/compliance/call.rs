@@ -1,4 +1,4 @@
-//! What was called.
+//! Calls of agents and tools in a run.
 
 use agenthub_sdk::{model::ToolCall, runs::SentHandoff};
 use serde_json::Value;

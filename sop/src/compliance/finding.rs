@@ -1,4 +1,4 @@
-//! What a report says.
+//! Findings of a report.
 
 use std::collections::{BTreeMap, BTreeSet};
 

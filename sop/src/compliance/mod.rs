@@ -1,4 +1,4 @@
-//! Whether a run kept to its procedure, rule by rule, with evidence.
+//! Compliance of a run with its procedure, rule by rule, with evidence.
 //!
 //! A run's journal has the rules of its SOP as they were when it began ([`Procedure::of`]), and all that happened ([`Transcript`]). What
 //! can be counted or found, code decides (`checks/`); the rest goes to a model (`verdicts.rs`), whose verdict counts only with a quotation

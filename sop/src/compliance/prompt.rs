@@ -1,4 +1,4 @@
-//! What a model is asked about a run. What the agents and their files say is quoted data in it, never an instruction.
+//! Prompt about a run. What the agents and their files say is quoted data in it, never an instruction.
 
 use agenthub_sdk::model::{Message, Request};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What happened in a run, as its journal has it, in passages that can be quoted.
+//! Transcript of a run, made from its journal, in passages that can be quoted.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! What a model says of rules that code cannot check, and how much of it is believed: a verdict counts only with a quotation that really
+//! Verdicts of a model on rules that code cannot check, and how much of them is believed: a verdict counts only with a quotation that really
 //! stands in the transcript.
 
 use std::{collections::BTreeMap, time::Duration};

@@ -1,4 +1,4 @@
-//! What front matter says, checked field by field.
+//! Fields of front matter, checked one by one.
 
 use super::{
     faults::{Faults, meant},

@@ -1,4 +1,4 @@
-//! What an agent takes besides a task, and the JSON Schema of it.
+//! Inputs of an agent besides a task, and the JSON Schema of them.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! Which names agents can have.
+//! Names of agents.
 
 use agenthub_sdk::proto::slug::{is_route_word, slug};
 

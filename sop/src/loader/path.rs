@@ -1,4 +1,4 @@
-//! What a path leads to, and what its name says.
+//! Files by path: their text, and the names that paths give to agents.
 
 use std::{
     ffi::OsStr,

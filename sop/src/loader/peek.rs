@@ -1,4 +1,4 @@
-//! What a file says, as far as it can be read: it may be wrong elsewhere.
+//! First look at a file, as far as it can be read: it may be wrong elsewhere.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What is to be done so that the agents at work are those of the files?
+//! Changes that make the agents at work those of the files.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,4 +1,4 @@
-//! What people read of a run's end, and the exit code.
+//! Bundles as people read them, and their exit codes.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What code can find out about a draft.
+//! Tests of a draft by code.
 
 use regex::{Regex, RegexBuilder};
 use serde_json::{Value, json};

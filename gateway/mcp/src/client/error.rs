@@ -1,4 +1,4 @@
-//! What can go wrong with a server.
+//! Errors of a server.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a server says unasked: progress, and that its tools are others.
+//! Notifications of a server: progress, and that its tools are others.
 
 use std::{
     collections::HashMap,

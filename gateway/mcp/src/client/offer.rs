@@ -1,4 +1,4 @@
-//! What a server offers, as an agent can use it.
+//! Offers of a server, as an agent can use them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What is a model told of a tool's result?
+//! Result of a tool, as a model is told it.
 
 use agenthub_sdk::runs::ToolOutput;
 use serde_json::{Value, json};

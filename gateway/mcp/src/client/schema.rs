@@ -1,4 +1,4 @@
-//! Which schema of a server's tool can an agent use, and what must be changed in it?
+//! Schemas of a server's tools: those that an agent can use, and the changes that they need.
 //!
 //! What is left out of a schema here is still checked by the server itself.
 

@@ -1,4 +1,4 @@
-//! How a server is reached.
+//! Settings of a server's connection.
 
 use std::{path::PathBuf, time::Duration};
 

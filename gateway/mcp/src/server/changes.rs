@@ -1,4 +1,4 @@
-//! When agents come and go, clients are told that the list of tools has changed.
+//! Notifications of clients that the list of tools has changed, as agents come and go.
 
 use std::{
     sync::{Mutex, PoisonError},

@@ -1,4 +1,4 @@
-//! What a client is told of an agent at work.
+//! Progress of an agent at work, as a client is told it.
 
 use agenthub_sdk::{Update, proto::a2a::Role};
 

@@ -1,4 +1,4 @@
-//! What a client is told of what became of a call.
+//! Result of a call, as a client is told it.
 
 use agenthub_sdk::{
     Outcome,

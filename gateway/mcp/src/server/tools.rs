@@ -1,4 +1,4 @@
-//! Which tools a client sees, and what is asked of an agent when one is called.
+//! Tools that a client sees, and the request to an agent when one is called.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! Which tools are chosen by their names?
+//! Choice of tools by their names.
 
 use std::collections::BTreeMap;
 

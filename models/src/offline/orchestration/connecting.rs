@@ -1,4 +1,4 @@
-//! Where does what a capability needs come from?
+//! Sources of a capability's input.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Who of a folder cannot take part in a request, and why?
+//! Agents of a folder that cannot take part in a request, and why.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

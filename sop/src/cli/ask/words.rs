@@ -1,4 +1,4 @@
-//! What is wanted, by the words of the command line.
+//! The request, from the words of the command line.
 
 use std::{
     io::{self, Read},

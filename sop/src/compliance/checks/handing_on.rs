@@ -1,4 +1,4 @@
-//! What goes with calls.
+//! Check of what calls hand on.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What code can check of a rule. Whatever is not exactly of one of these forms is left to a model.
+//! Checks of rules by code. Whatever is not exactly of one of these forms is left to a model.
 //!
 //! A rule is read where its sentence is `SUBJECT MUST [NOT] WHAT.`; SHALL and SHOULD are read the same. The subject is the agent (`You`,
 //! `The agent`, its name, or nothing) or its answer (`The answer`, `Your report`, …). X and Y are agents and tools that were offered to the

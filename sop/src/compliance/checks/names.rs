@@ -1,4 +1,4 @@
-//! Which agent or tool is meant.
+//! Agents and tools that a rule names.
 
 use std::sync::LazyLock;
 

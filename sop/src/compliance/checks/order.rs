@@ -1,4 +1,4 @@
-//! Whether what was called is what had to be.
+//! Check of the order and number of calls.
 
 use super::{
     super::{Transcript, Verdict},
