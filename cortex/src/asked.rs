@@ -48,7 +48,7 @@ pub struct Asked {
 /// Fields of a message beside the brief.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Kept {
+struct Extras {
     #[serde(skip_serializing_if = "Option::is_none")]
     idempotency: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,10 +57,10 @@ struct Kept {
 
 /// The same for a message of a chat, which has the brief's words and payload as its content.
 #[derive(Debug, Serialize, Deserialize)]
-struct Said {
+struct ChatData {
     brief: Brief,
     #[serde(flatten)]
-    kept: Kept,
+    extras: Extras,
 }
 
 impl Asked {
@@ -75,7 +75,7 @@ impl Asked {
     /// The message that asks for it, under this id, and its envelope.
     pub fn message(&self, task_id: Uuid) -> (Message, AgentEventMetadata) {
         let id = task_id.to_string();
-        let kept = Kept {
+        let extras = Extras {
             idempotency: self.key.clone(),
             resumes: self.resumes.clone(),
         };
@@ -83,7 +83,7 @@ impl Asked {
         let (task_type, said) = match (self.brief.mode, &self.brief.agent) {
             (Mode::App, _) => {
                 let mut data = json!(self.brief);
-                data[KEPT] = json!(kept);
+                data[KEPT] = json!(extras);
                 content.push(Part::data(&data));
                 (ORCHESTRATE, None)
             }
@@ -97,7 +97,7 @@ impl Asked {
                     ..self.brief.clone()
                 };
                 let task_type = agent.as_ref().map_or(CHAT_REQUEST, |_| PROXIED_CHAT);
-                (task_type, Some(Said { brief, kept }))
+                (task_type, Some(ChatData { brief, extras }))
             }
         };
         let thread = self.brief.thread_id.as_ref().unwrap_or(&id).clone();
@@ -139,12 +139,12 @@ impl Asked {
     pub fn of(message: &Message) -> Option<Self> {
         if message.task_type() == ORCHESTRATE {
             let mut data = message.data().next()?;
-            let kept = data.as_object_mut()?.remove(KEPT).unwrap_or_default();
-            let kept = Kept::deserialize(kept).unwrap_or_default();
-            return Some(Self::with(Brief::deserialize(data).ok()?, kept));
+            let extras = data.as_object_mut()?.remove(KEPT).unwrap_or_default();
+            let extras = Extras::deserialize(extras).unwrap_or_default();
+            return Some(Self::with(Brief::deserialize(data).ok()?, extras));
         }
         let said = json::from_value(message.metadata.as_ref()?.fields.get(ASKED)?);
-        let Said { brief, kept } = Said::deserialize(said).ok()?;
+        let ChatData { brief, extras } = ChatData::deserialize(said).ok()?;
         let payload = message.data().next();
         let brief = Brief {
             objective: message.text(),
@@ -154,14 +154,14 @@ impl Asked {
             },
             ..brief
         };
-        Some(Self::with(brief, kept))
+        Some(Self::with(brief, extras))
     }
 
-    fn with(brief: Brief, kept: Kept) -> Self {
+    fn with(brief: Brief, extras: Extras) -> Self {
         Self {
             brief,
-            key: kept.idempotency,
-            resumes: kept.resumes,
+            key: extras.idempotency,
+            resumes: extras.resumes,
             trace: None,
         }
     }

@@ -36,13 +36,13 @@ pub struct Frames {
     /// The part of a chat turn that was shown.
     chat: Projection,
     /// The work that agents have, the tools that are at work, and what people are asked.
-    out: BTreeMap<StepId, Out>,
+    out: BTreeMap<StepId, OpenStep>,
     phase: String,
 }
 
 /// A step that is out.
 #[derive(Clone, Debug)]
-enum Out {
+enum OpenStep {
     Agent { agent: String, task_id: String },
     Tool(String),
     Person { id: String, subject: String },
@@ -212,7 +212,8 @@ impl Frames {
                 let agent = sent.handoff.agent.clone();
                 let task_id = sent.task_id.clone();
                 let data = json!({"from": self.owner, "to": agent, "capability": sent.handoff.capability, "taskId": task_id});
-                self.out.insert(step.clone(), Out::Agent { agent, task_id });
+                self.out
+                    .insert(step.clone(), OpenStep::Agent { agent, task_id });
                 match self.strategy == Orchestrator::NAME {
                     // Its own note says so, and which step of the plan it is.
                     true => Vec::new(),
@@ -220,13 +221,15 @@ impl Frames {
                 }
             }
             StepRequest::ToolCalled(call) => {
-                self.out.insert(step.clone(), Out::Tool(call.name.clone()));
+                self.out
+                    .insert(step.clone(), OpenStep::Tool(call.name.clone()));
                 let data = json!({"args": redacted_value(&call.arguments), "agent": self.owner});
                 vec![Draft::new("tool_call", &call.name).data(data)]
             }
             StepRequest::ApprovalAsked(approval) => {
                 let (id, subject) = (approval.id.clone(), approval.subject.clone());
-                self.out.insert(step.clone(), Out::Person { id, subject });
+                self.out
+                    .insert(step.clone(), OpenStep::Person { id, subject });
                 vec![Draft::new("approval", "asked").data(json!(approval))]
             }
             StepRequest::Said { text } => vec![Draft::new("message", text)],
@@ -256,13 +259,13 @@ impl Frames {
                     false => "refused",
                 };
                 let mut data = json!(decision);
-                if let Some(Out::Person { id, subject }) = asked {
+                if let Some(OpenStep::Person { id, subject }) = asked {
                     data["id"] = json!(id);
                     data["subject"] = json!(subject);
                 }
                 vec![Draft::new("approval", message).data(data)]
             }
-            (result, Some(Out::Agent { agent, task_id })) => {
+            (result, Some(OpenStep::Agent { agent, task_id })) => {
                 let state = match result {
                     StepResult::DelegationEnded(DelegationResult { state, .. }) => state.as_str(),
                     StepResult::Failed(_) => "failed",
@@ -275,7 +278,7 @@ impl Frames {
                     spent.map(|spent| self.metrics(Usage::default(), Some((&agent, spent)), at_ms));
                 [Some(returned), metrics].into_iter().flatten().collect()
             }
-            (result, Some(Out::Tool(name))) => {
+            (result, Some(OpenStep::Tool(name))) => {
                 let data = match result {
                     StepResult::ToolReturned(output) if output.is_error => {
                         json!({"error": redacted_value(&output.value), "agent": self.owner})

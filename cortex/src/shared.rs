@@ -21,7 +21,7 @@ use crate::{
         conversation::{Conversation, Key, Turn},
         prompt::Present,
     },
-    live::{LiveRuns, Noticed},
+    live::{LiveRuns, WatchedJournal},
     orchestrator::Past,
     origin::CORTEX,
     roster::Roster,
@@ -46,13 +46,13 @@ pub(crate) struct Shared {
 
 #[derive(Debug, Default)]
 struct Conversations {
-    by_key: HashMap<Key, Known>,
+    by_key: HashMap<Key, CachedConversation>,
     /// Rises with every request.
     clock: u64,
 }
 
 #[derive(Debug)]
-struct Known {
+struct CachedConversation {
     conversation: Arc<Conversation>,
     last_used: u64,
 }
@@ -74,7 +74,7 @@ impl Shared {
     pub(crate) fn new(settings: Settings) -> Self {
         let live = LiveRuns::default();
         let in_memory = || Arc::new(MemoryJournal::default()) as _;
-        let journal = Noticed {
+        let journal = WatchedJournal {
             journal: settings.journal.clone().unwrap_or_else(in_memory),
             live: live.clone(),
         };
@@ -136,7 +136,7 @@ impl Shared {
         let known = conversations
             .by_key
             .entry(key)
-            .or_insert_with_key(|key| Known {
+            .or_insert_with_key(|key| CachedConversation {
                 conversation: Arc::new(Conversation::new(key.clone(), budget)),
                 last_used: now,
             });

@@ -162,7 +162,7 @@ impl Directory {
 
 #[derive(Debug, Default)]
 struct View {
-    agents: BTreeMap<String, Known>,
+    agents: BTreeMap<String, KnownAgent>,
     /// The snapshots so far.
     generation: u64,
     /// Time for which agents may be away, as the hub says it.
@@ -198,7 +198,7 @@ enum Snapshot {
 }
 
 #[derive(Debug)]
-struct Known {
+struct KnownAgent {
     entry: DirectoryEntry,
     /// The last snapshot that it was in, or that it came after.
     generation: u64,
@@ -241,7 +241,7 @@ impl View {
                     card: Arc::new(card),
                     online,
                 };
-                let known = Known { entry, generation };
+                let known = KnownAgent { entry, generation };
                 self.agents.insert(event.agent_id.clone(), known);
                 true
             }

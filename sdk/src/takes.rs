@@ -18,7 +18,7 @@ pub(crate) struct Takes {
 
 /// The data of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Given {
+pub(crate) struct RequestData {
     /// The data for the skill, with defaults.
     pub(crate) input: Option<Value>,
     /// The inputs that were not given, by name, where one of them is required.
@@ -61,7 +61,7 @@ impl Takes {
     }
 
     /// The data of a request in words alone.
-    fn of_words(&self) -> Given {
+    fn of_words(&self) -> RequestData {
         let input = with_defaults(&self.schema, Value::Object(Map::new()));
         let required: Vec<&str> = self.schema["required"]
             .as_array()
@@ -78,7 +78,7 @@ impl Takes {
             }
         }
         let is_lacking = lacking.keys().any(|name| required.contains(&&**name));
-        Given {
+        RequestData {
             input: Some(input).filter(|input| input.as_object().is_some_and(|i| !i.is_empty())),
             lacking: is_lacking.then_some(Value::Object(lacking)),
         }
@@ -119,7 +119,7 @@ impl Intake {
         task_type: &str,
         data: Option<Value>,
         has_words: bool,
-    ) -> Result<Given, String> {
+    ) -> Result<RequestData, String> {
         let skill = match (task_type, card.skills.as_slice()) {
             ("", [only]) => Some(only),
             ("", _) => None,
@@ -129,19 +129,19 @@ impl Intake {
                 .or_else(|| skills.iter().find(|skill| skill.name == named)),
         };
         let Some((skill, takes)) = skill.and_then(|s| Some((&s.id, self.0.get(&s.id)?))) else {
-            return Ok(Given::default());
+            return Ok(RequestData::default());
         };
         let is_empty = |data: &Value| data.as_object().is_some_and(Map::is_empty);
         let Some(data) = data.filter(|data| !has_words || !is_empty(data)) else {
             return Ok(takes.of_words());
         };
         if has_words && !takes.is_for(&data) {
-            return Ok(Given {
+            return Ok(RequestData {
                 input: Some(with_defaults(&takes.schema, data)),
                 ..takes.of_words()
             });
         }
-        Ok(Given {
+        Ok(RequestData {
             input: Some(takes.filled(skill, data)?),
             lacking: None,
         })
@@ -171,7 +171,7 @@ mod tests {
             .into()
     }
 
-    fn given(task_type: &str, data: Option<Value>, has_words: bool) -> Result<Given, String> {
+    fn given(task_type: &str, data: Option<Value>, has_words: bool) -> Result<RequestData, String> {
         let card = card();
         let intake = Intake::new(&card).expect("the schema is one");
         intake.given(&card, task_type, data, has_words)
@@ -180,7 +180,7 @@ mod tests {
     /// spec: SOP-3.7, SOP-5.6
     #[test]
     fn data_for_a_skill_gets_its_defaults() {
-        let expected = Given {
+        let expected = RequestData {
             input: Some(json!({"topic": "rain", "words": 300})),
             lacking: None,
         };
@@ -213,7 +213,7 @@ mod tests {
     /// spec: SOP-5.7
     #[test]
     fn a_request_in_words_is_told_what_is_lacking() {
-        let expected = Given {
+        let expected = RequestData {
             input: Some(json!({"words": 300})),
             lacking: Some(json!({
                 "topic": {"type": "string", "description": "what about", "required": true},
@@ -230,7 +230,7 @@ mod tests {
         let in_words = given("write", None, true).expect("words are enough");
         for task_type in ["write", "Write", ""] {
             let beside = given(task_type, Some(json!({"text": "about rain"})), true);
-            let expected = Given {
+            let expected = RequestData {
                 input: Some(json!({"text": "about rain", "words": 300})),
                 lacking: in_words.lacking.clone(),
             };
@@ -247,7 +247,7 @@ mod tests {
         let intake = Intake::new(&card).expect("there is no schema");
         for task_type in ["b", "", "unknown"] {
             let found = intake.given(&card, task_type, Some(json!({"x": 1})), true);
-            assert_eq!(found, Ok(Given::default()));
+            assert_eq!(found, Ok(RequestData::default()));
         }
         let bad = Card::new("a", "").skill(Skill::new("b", "", ""));
         let bad: AgentCard = bad.input_schema("b", json!({"type": "banana"})).into();

@@ -23,7 +23,7 @@ use uuid::Uuid;
 use crate::{
     Agent, AgentType, ArtifactUpdate, Client, Delegation, Error, MAX_HOPS, Outcome, Pending,
     TaskUpdate,
-    agent::{AGENT_TYPE, Lent, Slots, StopSignal},
+    agent::{AGENT_TYPE, LentSlot, Slots, StopSignal},
     connection::{Scope, publish},
     correlation, usage,
 };
@@ -316,7 +316,7 @@ impl TaskContext {
     }
 
     /// Lets the agent take another message while this handler waits.
-    pub(crate) async fn lend_slot(&self) -> Option<Lent> {
+    pub(crate) async fn lend_slot(&self) -> Option<LentSlot> {
         self.inner.slots.lend().await
     }
 

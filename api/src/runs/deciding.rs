@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::{
     Inner,
     error::Error,
-    known::Known,
+    folded::FoldedRun,
     reading::Shelf,
     view::{RunState, RunView, StartedRun},
 };
@@ -118,7 +118,7 @@ impl Inner {
     }
 
     /// Waits until this is so.
-    async fn until(&self, id: &str, is_so: impl Fn(&Known) -> bool) -> Result<(), Error> {
+    async fn until(&self, id: &str, is_so: impl Fn(&FoldedRun) -> bool) -> Result<(), Error> {
         let mut watched = self.cortex.live().watch(&RunId::new(id));
         let (shelf, run, mut known) = loop {
             match self.known(id).await {
@@ -139,7 +139,7 @@ impl Inner {
         Ok(())
     }
 
-    async fn known(&self, id: &str) -> Result<(Shelf, RunId, Known), Error> {
+    async fn known(&self, id: &str) -> Result<(Shelf, RunId, FoldedRun), Error> {
         let (shelf, run) = self.find(id).await?;
         let known = shelf.known(&run).await?;
         Ok((shelf, run, known))

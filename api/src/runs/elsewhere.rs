@@ -26,7 +26,7 @@ pub(super) fn approvals(
     inner: Arc<Inner>,
     follow: bool,
 ) -> impl Stream<Item = ApprovalView> + Send + 'static {
-    let state = Looking {
+    let state = ApprovalWatch {
         inner,
         found: VecDeque::new(),
         known: HashSet::new(),
@@ -52,7 +52,7 @@ pub(super) fn approvals(
     })
 }
 
-struct Looking {
+struct ApprovalWatch {
     inner: Arc<Inner>,
     found: VecDeque<ApprovalView>,
     /// The digests of those that were given and still wait.
@@ -60,7 +60,7 @@ struct Looking {
     has_looked: bool,
 }
 
-impl Looking {
+impl ApprovalWatch {
     async fn look(&mut self) {
         self.has_looked = true;
         let query = ListQuery {

@@ -1,17 +1,17 @@
 //! Runs: started, watched, answered and called back, whoever serves them.
 //!
 //! Whoever asks for a run gives a brief, with which Cortex begins it ([`Handle::start`]). What is told of runs comes from their
-//! journals alone: how a run stands (`known.rs`, in lists `sketched.rs`), who handed what to whom (`graph.rs`), and what it shows
+//! journals alone: how a run stands (`folded.rs`, in lists `sketched.rs`), who handed what to whom (`graph.rs`), and what it shows
 //! (`following.rs`), so that a reader who comes late, or after a restart, sees the same.
 //!
-//! `known.rs` and `graph.rs` are pure.
+//! `folded.rs` and `graph.rs` are pure.
 
 mod deciding;
 mod elsewhere;
 mod error;
+mod folded;
 mod following;
 mod graph;
-mod known;
 mod listing;
 mod merging;
 mod reading;
@@ -43,7 +43,7 @@ pub(crate) use view::{
 };
 
 use following::Following;
-use reading::{Over, Shelf};
+use reading::{EndedRuns, Shelf};
 
 /// The runs of a Cortex, and those of other agents whose journals it has. Clones are the same.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ struct Inner {
     cortex: Handle,
     /// Cortex's own journal.
     home: Shelf,
-    over: Over,
+    over: EndedRuns,
 }
 
 impl Runs {
@@ -67,7 +67,7 @@ impl Runs {
         Self(Arc::new(Inner {
             cortex,
             home,
-            over: Over::default(),
+            over: EndedRuns::default(),
         }))
     }
 

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::{
     error::Error,
-    known::Known,
+    folded::FoldedRun,
     view::{ApprovalView, RunView},
 };
 
@@ -55,10 +55,10 @@ impl Shelf {
     /// # Errors
     ///
     /// [`Error::NotFound`], [`Error::Unavailable`].
-    pub(super) async fn known(&self, run: &RunId) -> Result<Known, Error> {
+    pub(super) async fn known(&self, run: &RunId) -> Result<FoldedRun, Error> {
         let first = self.read(run, 0, 1).await?.into_iter().next();
         let first = first.ok_or_else(|| Error::no_run(run.as_str()))?;
-        let mut known = Known::new(run, &self.owner, &first)?;
+        let mut known = FoldedRun::new(run, &self.owner, &first)?;
         known.apply(&first);
         self.catch_up(run, &mut known).await?;
         Ok(known)
@@ -77,7 +77,7 @@ impl Shelf {
     }
 
     /// Takes in what happened since.
-    pub(super) async fn catch_up(&self, run: &RunId, known: &mut Known) -> Result<(), Error> {
+    pub(super) async fn catch_up(&self, run: &RunId, known: &mut FoldedRun) -> Result<(), Error> {
         loop {
             let entries = self.read(run, known.seq(), PAGE).await?;
             if entries.is_empty() {
@@ -92,9 +92,9 @@ impl Shelf {
 
 /// Runs that are over do not change, so each is read once.
 #[derive(Debug, Default)]
-pub(super) struct Over(Mutex<HashMap<RunId, Arc<RunView>>>);
+pub(super) struct EndedRuns(Mutex<HashMap<RunId, Arc<RunView>>>);
 
-impl Over {
+impl EndedRuns {
     pub(super) fn get(&self, run: &RunId) -> Option<RunView> {
         self.lock().get(run).map(|view| RunView::clone(view))
     }

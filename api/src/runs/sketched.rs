@@ -9,7 +9,7 @@ use agenthub_sdk::runs::{
 
 use super::{
     error::Error,
-    known::begun,
+    folded::begun,
     reading::Shelf,
     view::{ApprovalView, RunState, RunView},
 };

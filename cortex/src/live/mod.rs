@@ -2,7 +2,7 @@
 //!
 //! A run *comes* from when somebody asks for it until its journal has its beginning (`coming.rs`), is *live* until its journal has its end, and then
 //! *over*. Meanwhile it may be the active run of its thread (`threads.rs`), have watchers (`watching.rs`), and ask people (`approvals.rs`). The
-//! registry learns of beginnings, events and ends from the journal, which it stands around ([`Noticed`]). What it has of a run goes when the run
+//! registry learns of beginnings, events and ends from the journal, which it stands around ([`WatchedJournal`]). What it has of a run goes when the run
 //! is over and nobody watches it: it holds no more runs than come, are driven, hold a thread or are watched, each of which has a bound.
 //!
 //! Everything else that is known of runs is read from their journals.
@@ -24,8 +24,8 @@ use approvals::Question;
 pub use coming::{Begun, Coming, StartError};
 pub(crate) use coming::{Place, Stage};
 pub(crate) use threads::Active;
-pub(crate) use watching::Noticed;
 pub use watching::Watched;
+pub(crate) use watching::WatchedJournal;
 
 /// The runs that are live in this process. Clones are the same.
 #[derive(Clone, Debug, Default)]

@@ -63,13 +63,13 @@ impl Drop for Watched {
 
 /// A journal that tells the registry of what is written down: it wakes those who watch, and ends what is over.
 #[derive(Debug)]
-pub(crate) struct Noticed {
+pub(crate) struct WatchedJournal {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) live: LiveRuns,
 }
 
 #[async_trait]
-impl JournalDecorator for Noticed {
+impl JournalDecorator for WatchedJournal {
     fn inner(&self) -> &dyn Journal {
         &*self.journal
     }
@@ -130,7 +130,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_watches_is_woken_by_what_is_written() {
         let live = LiveRuns::default();
-        let journal: Arc<dyn Journal> = Arc::new(Noticed {
+        let journal: Arc<dyn Journal> = Arc::new(WatchedJournal {
             journal: Arc::new(MemoryJournal::default()),
             live: live.clone(),
         });
@@ -168,7 +168,7 @@ mod tests {
     #[tokio::test]
     async fn the_end_of_a_run_in_its_journal_frees_its_thread() {
         let live = LiveRuns::default();
-        let journal: Arc<dyn Journal> = Arc::new(Noticed {
+        let journal: Arc<dyn Journal> = Arc::new(WatchedJournal {
             journal: Arc::new(MemoryJournal::default()),
             live: live.clone(),
         });

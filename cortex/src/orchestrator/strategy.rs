@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use self::{
     deciding::Accepted,
-    standing::{Began, Standing},
+    standing::{Standing, TurnStart},
 };
 use super::{
     criteria,
@@ -133,7 +133,7 @@ impl<'a> Play<'a> {
     }
 
     /// The next effect, and the state at the beginning of its turn.
-    fn run(&mut self) -> (Next, Began) {
+    fn run(&mut self) -> (Next, TurnStart) {
         loop {
             let began = self.began();
             match self.turn(self.turn) {

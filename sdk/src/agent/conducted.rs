@@ -15,8 +15,8 @@ use super::{
     giving_up::{self, GivingUp},
     hosted::Hosted,
     origin::Origin,
-    own_runs::Untold,
-    runs::{ANSWER, Held, Runs},
+    own_runs::TellError,
+    runs::{ANSWER, HeldRun, Runs},
     work::{self, Job, panicked},
 };
 use crate::{Conductor, Error, Failure, Spans, TaskContext, connection::Lease, deadline::millis};
@@ -36,7 +36,7 @@ const WORLD_TRIES: u32 = 3;
 /// A message that is a run.
 pub(super) struct Conducted {
     pub(super) runs: Arc<Runs>,
-    pub(super) held: Held,
+    pub(super) held: HeldRun,
     pub(super) conductor: Arc<dyn Conductor>,
     pub(super) context: TaskContext,
     pub(super) lease: Option<Lease>,
@@ -188,8 +188,8 @@ impl Conducted {
                             self.show_begun().await;
                             return Ok(None);
                         }
-                        Err(Untold::Stopping) => return Err(Stopped),
-                        Err(Untold::Refused(error)) => {
+                        Err(TellError::Stopping) => return Err(Stopped),
+                        Err(TellError::Refused(error)) => {
                             return Ok(Some(format!("the hub does not take its task: {error}")));
                         }
                     },

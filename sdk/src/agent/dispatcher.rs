@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     AgentType, InFlight, Slots, StopReason,
     handlers::Handlers,
-    intake::{Found, conversation},
+    intake::{QueuedRun, conversation},
     own_runs::Start,
     recovery::Orphan,
     runs::Runs,
@@ -76,7 +76,7 @@ pub(super) enum Done {
     /// The look into the journal for the run of a message.
     Read {
         conversation: String,
-        found: Box<Found>,
+        found: Box<QueuedRun>,
     },
     /// The question whether a task has ended for which messages wait.
     Asked { task_id: String, has_ended: bool },

@@ -32,8 +32,8 @@ use crate::{
     task_context::Inner,
 };
 
-/// A message of which it is known whether it is a run already.
-pub(super) struct Found {
+/// A message of which the journal has said whether it is a run already.
+pub(super) struct QueuedRun {
     pub(super) conducted: Conducted,
     /// The beginning of the run, if it has one.
     begun: Result<Option<RunStarted>, journal::Error>,
@@ -116,7 +116,7 @@ impl Dispatcher {
                 false => self.spawn_run(job.context.clone(), job.put_off(why), false, span),
             };
         };
-        let found = Found {
+        let found = QueuedRun {
             conducted: Conducted {
                 runs: Arc::clone(&self.runs),
                 held,
@@ -143,7 +143,7 @@ impl Dispatcher {
             if let Err(error @ journal::Error::Unreadable { .. }) = &begun {
                 giving_up::close(&runs, &run, &error.to_string()).await;
             }
-            let found = Box::new(Found { begun, ..found });
+            let found = Box::new(QueuedRun { begun, ..found });
             Done::Read {
                 conversation,
                 found,
@@ -152,8 +152,8 @@ impl Dispatcher {
     }
 
     /// Makes a run of the message, or goes on with the one that it is already.
-    pub(super) async fn go_on(&mut self, found: Found) {
-        let Found {
+    pub(super) async fn go_on(&mut self, found: QueuedRun) {
+        let QueuedRun {
             mut conducted,
             begun,
             span,

@@ -35,7 +35,7 @@ pub use builder::AgentBuilder;
 pub(crate) use in_flight::{InFlight, InFlightGuard, StopReason, StopSignal};
 pub use own_runs::{BeginError, RunStarter};
 pub use running::RunningAgent;
-pub(crate) use slots::{Lent, Slots};
+pub(crate) use slots::{LentSlot, Slots};
 
 use crate::{Conductor, Error, Failure, Reply, TaskContext};
 

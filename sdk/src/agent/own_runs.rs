@@ -61,7 +61,7 @@ pub(super) struct Start {
 type Reply = oneshot::Sender<Result<bool, BeginError>>;
 
 /// The reason why the hub does not know the task of a run.
-pub(super) enum Untold {
+pub(super) enum TellError {
     /// The hub does not take it.
     Refused(Error),
     /// The agent stops.
@@ -194,8 +194,8 @@ impl Conducted {
         };
         match self.tell_of_task().await {
             Ok(()) => {}
-            Err(Untold::Stopping) => return None,
-            Err(Untold::Refused(error)) => {
+            Err(TellError::Stopping) => return None,
+            Err(TellError::Refused(error)) => {
                 let why = format!("the hub does not take its task: {error}");
                 let _ = reply.send(Err(error.into()));
                 return self.give_up(&why, Some(why.clone())).await;
@@ -228,7 +228,7 @@ impl Conducted {
 
     /// Publishes the message of a run that the agent began by itself, which makes the run's task, for as long as that takes. The hub knows it
     /// when it comes again. A run that was told to stop meanwhile is as good as told.
-    pub(super) async fn tell_of_task(&self) -> Result<(), Untold> {
+    pub(super) async fn tell_of_task(&self) -> Result<(), TellError> {
         let signal = &self.guard.signal;
         let is_durable = self.runs.is_durable();
         loop {
@@ -243,18 +243,18 @@ impl Conducted {
                     Err(error) => error,
                 },
                 () = signal.token.cancelled() => return match signal.why() {
-                    Some(StopReason::Stopping) => Err(Untold::Stopping),
+                    Some(StopReason::Stopping) => Err(TellError::Stopping),
                     _ => Ok(()),
                 },
-                () = self.runs.stop.cancelled(), if is_durable => return Err(Untold::Stopping),
+                () = self.runs.stop.cancelled(), if is_durable => return Err(TellError::Stopping),
             };
             match error {
-                Error::Closed(_) => return Err(Untold::Stopping),
+                Error::Closed(_) => return Err(TellError::Stopping),
                 error if error.is_retryable() => {
                     tracing::debug!(run = %self.held.run(), %error, "the hub does not know the task of a run yet");
                     sleep(TELL_AGAIN).await;
                 }
-                error => return Err(Untold::Refused(error)),
+                error => return Err(TellError::Refused(error)),
             }
         }
     }

@@ -144,7 +144,7 @@ impl Runs {
     }
 
     /// Takes a run in hand that was found, if this process has nothing to do with it already.
-    pub(super) fn take(self: &Arc<Self>, run: &RunId) -> Option<Held> {
+    pub(super) fn take(self: &Arc<Self>, run: &RunId) -> Option<HeldRun> {
         match self.lock().entry(run.clone()) {
             Entry::Occupied(_) => return None,
             Entry::Vacant(place) => place.insert(Mark::InHand),
@@ -153,7 +153,7 @@ impl Runs {
     }
 
     /// Takes a run in hand whose message was delivered, if this process does not have it in hand already.
-    pub(super) fn take_delivered(self: &Arc<Self>, run: &RunId) -> Option<Held> {
+    pub(super) fn take_delivered(self: &Arc<Self>, run: &RunId) -> Option<HeldRun> {
         let before = self.lock().insert(run.clone(), Mark::InHand);
         (before != Some(Mark::InHand)).then(|| self.held(run))
     }
@@ -168,8 +168,8 @@ impl Runs {
         self.lock().len()
     }
 
-    fn held(self: &Arc<Self>, run: &RunId) -> Held {
-        Held {
+    fn held(self: &Arc<Self>, run: &RunId) -> HeldRun {
+        HeldRun {
             runs: Arc::clone(self),
             run: run.clone(),
             is_abandoned: false,
@@ -183,13 +183,13 @@ impl Runs {
 
 /// A run in hand; it no longer is when this is dropped.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldRun {
     runs: Arc<Runs>,
     run: RunId,
     is_abandoned: bool,
 }
 
-impl Held {
+impl HeldRun {
     pub(super) fn run(&self) -> &RunId {
         &self.run
     }
@@ -200,7 +200,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldRun {
     fn drop(&mut self) {
         let mut marks = self.runs.lock();
         match self.is_abandoned {

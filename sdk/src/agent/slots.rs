@@ -81,17 +81,17 @@ impl Slots {
     }
 
     /// Lets another delivery come for as long as what is returned lives.
-    pub(crate) async fn lend(self: &Arc<Self>) -> Option<Lent> {
+    pub(crate) async fn lend(self: &Arc<Self>) -> Option<LentSlot> {
         let credit = self.lock(|lending| lending.lend(lending.most))?;
-        let lent = Lent(Arc::clone(self));
+        let lent = LentSlot(Arc::clone(self));
         self.give(credit).await;
         Some(lent)
     }
 
     /// Does the same while a person is waited for. There may be many of these, as answers come as deliveries.
-    pub(crate) async fn lend_for_person(self: &Arc<Self>) -> Option<Lent> {
+    pub(crate) async fn lend_for_person(self: &Arc<Self>) -> Option<LentSlot> {
         let credit = self.lock(|lending| lending.lend(MOST_FOR_PERSONS))?;
-        let lent = Lent(Arc::clone(self));
+        let lent = LentSlot(Arc::clone(self));
         self.give(credit).await;
         Some(lent)
     }
@@ -108,9 +108,9 @@ impl Slots {
 
 /// A place that is lent.
 #[derive(Debug)]
-pub(crate) struct Lent(Arc<Slots>);
+pub(crate) struct LentSlot(Arc<Slots>);
 
-impl Drop for Lent {
+impl Drop for LentSlot {
     fn drop(&mut self) {
         self.0.lock(Lending::take_back);
     }

@@ -56,7 +56,7 @@ enum State {
         events: Box<Streaming<AgentEvent>>,
         since: Instant,
     },
-    Opening(BoxFuture<'static, Result<Opened, Broken>>),
+    Opening(BoxFuture<'static, Result<Opened, SubscribeError>>),
     Over,
 }
 
@@ -68,7 +68,7 @@ struct Opened {
 }
 
 /// The reason why there is no subscription.
-enum Broken {
+enum SubscribeError {
     /// The hub has no events after the position.
     Gap(String),
     Failed(Error),
@@ -92,7 +92,7 @@ impl Subscription {
         }
     }
 
-    async fn open(self, calls: Calls) -> Result<Opened, Broken> {
+    async fn open(self, calls: Calls) -> Result<Opened, SubscribeError> {
         let has_position = !self.position().is_empty();
         let mut hub = calls.hub();
         let answer = timeout(Client::CALL_DEADLINE, async {
@@ -104,10 +104,12 @@ impl Subscription {
         match answer.await {
             Ok(Ok(response)) => Ok(Opened::of(response)),
             Ok(Err(status)) if has_position && status.code() == Code::OutOfRange => {
-                Err(Broken::Gap(status.message().to_owned()))
+                Err(SubscribeError::Gap(status.message().to_owned()))
             }
-            Ok(Err(status)) => Err(Broken::Failed(Error::from_status(&status))),
-            Err(_) => Err(Broken::Failed(Error::Timeout(Client::CALL_DEADLINE))),
+            Ok(Err(status)) => Err(SubscribeError::Failed(Error::from_status(&status))),
+            Err(_) => Err(SubscribeError::Failed(Error::Timeout(
+                Client::CALL_DEADLINE,
+            ))),
         }
     }
 }
@@ -132,8 +134,8 @@ impl EventStream {
         let position = request.position().to_owned();
         let opened = match request.clone().open(client.calls().clone()).await {
             Ok(opened) => opened,
-            Err(Broken::Gap(why)) => return Err(Error::Invalid(why)),
-            Err(Broken::Failed(error)) => return Err(error),
+            Err(SubscribeError::Gap(why)) => return Err(Error::Invalid(why)),
+            Err(SubscribeError::Failed(error)) => return Err(error),
         };
         let mut stream = Self {
             client,
@@ -214,30 +216,34 @@ impl EventStream {
     }
 
     /// Takes in a try to subscribe again; an item, if there is one to give.
-    fn tried(&mut self, result: Result<Opened, Broken>) -> Option<Error> {
+    fn tried(&mut self, result: Result<Opened, SubscribeError>) -> Option<Error> {
         match result {
             Ok(opened) => {
                 self.opened(opened);
                 self.gap.take().map(Error::Missed)
             }
-            Err(Broken::Gap(why)) => {
+            Err(SubscribeError::Gap(why)) => {
                 self.position.clear();
                 self.gap = Some(why);
                 self.reopen(Duration::ZERO);
                 None
             }
-            Err(Broken::Failed(error)) => self.broke(error).err(),
+            Err(SubscribeError::Failed(error)) => self.broke(error).err(),
         }
     }
 }
 
 /// Subscribes after a pause. A client that is closed does not come back.
-async fn again(client: Client, request: Subscription, pause: Duration) -> Result<Opened, Broken> {
+async fn again(
+    client: Client,
+    request: Subscription,
+    pause: Duration,
+) -> Result<Opened, SubscribeError> {
     let mut connection = client.connection();
     let closed = connection.wait_for(|c| matches!(c, Connection::Closed { .. }));
     tokio::select! {
         biased;
-        _ = closed => return Err(Broken::Failed(Error::Closed("the client was closed".to_owned()))),
+        _ = closed => return Err(SubscribeError::Failed(Error::Closed("the client was closed".to_owned()))),
         () = sleep(pause) => {}
     }
     request.open(client.calls().clone()).await

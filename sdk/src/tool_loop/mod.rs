@@ -30,7 +30,7 @@ use crate::{
     form::{Filled, Forms},
     hooks::HookChain,
     model::{self, LanguageModel},
-    takes::{Given, Intake},
+    takes::{Intake, RequestData},
     tool::Toolbox,
 };
 
@@ -78,9 +78,9 @@ impl Mind {
     /// # Errors
     ///
     /// The data does not fit.
-    fn given(&self, task: &TaskContext) -> Result<Given, Failure> {
+    fn given(&self, task: &TaskContext) -> Result<RequestData, Failure> {
         if self.forms.of(&self.card, task.task_type()).is_some() {
-            return Ok(Given::default());
+            return Ok(RequestData::default());
         }
         let has_words = !task.text().trim().is_empty();
         let given = self
@@ -129,7 +129,7 @@ impl Conductor for Thinking {
         let form = self.0.form(task)?;
         let given = match &form {
             None => self.0.given(task)?,
-            Some((_, input)) => Given {
+            Some((_, input)) => RequestData {
                 input: Some(input.clone()),
                 lacking: None,
             },

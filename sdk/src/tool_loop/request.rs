@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     model::{Message, Part, Role},
-    takes::Given,
+    takes::RequestData,
 };
 
 /// The label of the data that came with the request.
@@ -31,7 +31,7 @@ pub(super) fn of(message: &a2a::Message) -> Option<Message> {
 }
 
 /// Puts the data that the agent takes in place of the first data of the request, and says what it takes and did not get.
-pub(super) fn give(asked: &mut Message, given: Given) {
+pub(super) fn give(asked: &mut Message, given: RequestData) {
     let is_input = |part: &Part| matches!(part, Part::Data { label, .. } if label == INPUT);
     let is_text = |part: &Part| matches!(part, Part::Text(_));
     let after_texts = asked.parts.iter().rposition(is_text).map_or(0, |at| at + 1);
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn a_task_is_followed_by_its_inputs_and_by_what_is_lacking() {
         let mut message = a2a::Message::new(a2a::Role::User, "write");
-        let given = || Given {
+        let given = || RequestData {
             input: Some(json!({"words": 300})),
             lacking: Some(json!({"topic": {"required": true}})),
         };

@@ -28,7 +28,7 @@ pub(super) struct Standing {
 }
 
 /// The fields that a turn changes before it is over, as they were when it began. Everything else changes with the end of a turn.
-pub(super) struct Began {
+pub(super) struct TurnStart {
     steps: BTreeMap<String, Work>,
     depth: u32,
     phase: &'static str,
@@ -56,8 +56,8 @@ impl Standing {
 }
 
 impl Play<'_> {
-    pub(super) fn began(&self) -> Began {
-        Began {
+    pub(super) fn began(&self) -> TurnStart {
+        TurnStart {
             steps: self.reached.steps.clone(),
             depth: self.reached.depth,
             phase: self.phase,
@@ -67,7 +67,7 @@ impl Play<'_> {
     }
 
     /// Stands again where the turn began that is not over.
-    pub(super) fn back_at(self, began: Began) -> Standing {
+    pub(super) fn back_at(self, began: TurnStart) -> Standing {
         Standing {
             turn: self.turn,
             input: self.input,

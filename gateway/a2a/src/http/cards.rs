@@ -11,7 +11,7 @@ use axum::{
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{Asked, query, reply};
+use super::{ParsedRequest, query, reply};
 use crate::{
     Gateway,
     card::{for_all_versions, served},
@@ -22,7 +22,7 @@ use crate::{
 const MAX_AGE: u32 = 60;
 
 /// `GET …/.well-known/agent-card.json`
-pub(super) async fn card(gateway: &Gateway, asked: &Asked) -> Response {
+pub(super) async fn card(gateway: &Gateway, asked: &ParsedRequest) -> Response {
     let slug = asked.path.slug.as_deref();
     let found = find(gateway, slug).await;
     let entry = match found {
@@ -61,21 +61,21 @@ async fn find(gateway: &Gateway, slug: Option<&str>) -> Result<AgentEntry, Error
 }
 
 /// True if the caller has this card already (§8.6.2).
-fn is_fresh(asked: &Asked, tag: &str) -> bool {
+fn is_fresh(asked: &ParsedRequest, tag: &str) -> bool {
     let known = asked.header("if-none-match").unwrap_or_default();
     let mut tags = known.split(',').map(|t| t.trim().trim_start_matches("W/"));
     tags.any(|known| known == tag || known == "*")
 }
 
 /// `GET /agents?text=&skill=&tag=&mode=&pageSize=&pageToken=`
-pub(super) async fn list(gateway: &Gateway, asked: &Asked) -> Response {
+pub(super) async fn list(gateway: &Gateway, asked: &ParsedRequest) -> Response {
     match listed(gateway, asked).await {
         Ok(page) => reply::json(StatusCode::OK, reply::JSON, &page),
         Err(error) => super::rest::failed(&error),
     }
 }
 
-async fn listed(gateway: &Gateway, asked: &Asked) -> Result<serde_json::Value, Error> {
+async fn listed(gateway: &Gateway, asked: &ParsedRequest) -> Result<serde_json::Value, Error> {
     let mut request = ListAgentsRequest::default();
     for (name, value) in query(&asked.query) {
         match name.as_str() {

@@ -5,7 +5,7 @@ use futures_util::StreamExt;
 use prost::{Message, Name};
 use serde_json::{Value, json};
 
-use super::{Asked, reply, rest::list_json};
+use super::{ParsedRequest, reply, rest::list_json};
 use crate::{
     Gateway,
     error::Error,
@@ -60,7 +60,7 @@ impl From<crate::json::Malformed> for Fault {
     }
 }
 
-pub(super) async fn answer(gateway: &Gateway, asked: &Asked) -> Response {
+pub(super) async fn answer(gateway: &Gateway, asked: &ParsedRequest) -> Response {
     if !asked.is_json() {
         let fault = Fault::Protocol(
             INVALID_REQUEST,
@@ -120,7 +120,7 @@ fn read(body: &[u8]) -> (Value, Result<(String, Value), Fault>) {
 
 async fn call(
     gateway: &Gateway,
-    asked: &Asked,
+    asked: &ParsedRequest,
     method: &str,
     params: Value,
 ) -> Result<Outcome, Fault> {

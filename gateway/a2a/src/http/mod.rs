@@ -21,7 +21,7 @@ use axum::{
 
 use self::{
     guard::Guard,
-    path::{Path, What},
+    path::{Path, Resource},
 };
 use crate::{
     Gateway,
@@ -61,7 +61,7 @@ pub(crate) fn router(gateway: Gateway) -> Router {
 }
 
 /// A request, read as far as every binding needs it.
-struct Asked {
+struct ParsedRequest {
     method: Method,
     headers: HeaderMap,
     query: String,
@@ -69,7 +69,7 @@ struct Asked {
     path: Path,
 }
 
-impl Asked {
+impl ParsedRequest {
     fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
@@ -100,7 +100,7 @@ impl Asked {
         }
     }
 
-    /// True if the body says that it is JSON (§9.1, §11.1). What a page can send without being asked for it is none.
+    /// True if the body says that it is JSON (§9.1, §11.1). Resource a page can send without being asked for it is none.
     fn is_json(&self) -> bool {
         let essence = self
             .header("content-type")
@@ -165,8 +165,8 @@ async fn serve(gateway: &Gateway, parts: axum::http::request::Parts, body: Body)
         Ok(body) => body,
         Err(refused) => return refused.into_response(),
     };
-    let what = path.what.clone();
-    let asked = Asked {
+    let resource = path.resource.clone();
+    let asked = ParsedRequest {
         method: parts.method,
         headers: parts.headers,
         query: parts.uri.query().unwrap_or_default().to_owned(),
@@ -174,13 +174,13 @@ async fn serve(gateway: &Gateway, parts: axum::http::request::Parts, body: Body)
         path,
     };
     let is_read = asked.method == Method::GET || asked.method == Method::HEAD;
-    match what {
-        What::Agents if is_read => cards::list(gateway, &asked).await,
-        What::Card if is_read => cards::card(gateway, &asked).await,
-        What::Agents | What::Card => not_allowed("GET"),
-        What::Rpc if asked.method == Method::POST => jsonrpc::answer(gateway, &asked).await,
-        What::Rpc => not_allowed("POST"),
-        What::Rest(operation) => rest::answer(gateway, &asked, operation).await,
+    match resource {
+        Resource::Agents if is_read => cards::list(gateway, &asked).await,
+        Resource::Card if is_read => cards::card(gateway, &asked).await,
+        Resource::Agents | Resource::Card => not_allowed("GET"),
+        Resource::Rpc if asked.method == Method::POST => jsonrpc::answer(gateway, &asked).await,
+        Resource::Rpc => not_allowed("POST"),
+        Resource::Rest(operation) => rest::answer(gateway, &asked, operation).await,
     }
 }
 

@@ -15,12 +15,12 @@ pub(super) struct Path {
     pub(super) slug: Option<String>,
     /// From `…/{tenant}/message:send` (specification, service annotations).
     pub(super) tenant: String,
-    pub(super) what: What,
+    pub(super) resource: Resource,
 }
 
 /// Something to be asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum Resource {
     /// `GET /agents`
     Agents,
     Card,
@@ -47,15 +47,15 @@ pub(super) enum Operation {
 pub(super) fn read(path: &str) -> Option<Path> {
     let path = percent_decode_str(path).decode_utf8().ok()?;
     let path = path.strip_prefix('/')?;
-    let at = |slug: Option<&str>, tenant: &str, what| {
+    let at = |slug: Option<&str>, tenant: &str, resource| {
         Some(Path {
             slug: slug.map(str::to_owned),
             tenant: tenant.to_owned(),
-            what,
+            resource,
         })
     };
     if path == "agents" || path == "agents/" {
-        return at(None, "", What::Agents);
+        return at(None, "", Resource::Agents);
     }
     let (slug, rest) = match path.strip_prefix("agents/") {
         Some(below) => {
@@ -65,15 +65,15 @@ pub(super) fn read(path: &str) -> Option<Path> {
         None => (None, path),
     };
     match rest {
-        "" => return at(slug, "", What::Rpc),
-        CARD | OLD_CARD => return at(slug, "", What::Card),
+        "" => return at(slug, "", Resource::Rpc),
+        CARD | OLD_CARD => return at(slug, "", Resource::Card),
         _ => {}
     }
     if let Some(operation) = operation(rest) {
-        return at(slug, "", What::Rest(operation));
+        return at(slug, "", Resource::Rest(operation));
     }
     let (tenant, rest) = rest.split_once('/')?;
-    at(slug, tenant, What::Rest(operation(rest)?))
+    at(slug, tenant, Resource::Rest(operation(rest)?))
 }
 
 fn operation(path: &str) -> Option<Operation> {
@@ -107,11 +107,11 @@ fn operation(path: &str) -> Option<Operation> {
 mod tests {
     use super::*;
 
-    fn check(path: &str, slug: Option<&str>, tenant: &str, what: What) {
+    fn check(path: &str, slug: Option<&str>, tenant: &str, resource: Resource) {
         let expect = Path {
             slug: slug.map(str::to_owned),
             tenant: tenant.to_owned(),
-            what,
+            resource,
         };
         assert_eq!(read(path), Some(expect), "{path}");
     }
@@ -120,17 +120,17 @@ mod tests {
     #[test]
     fn each_path_is_an_operation_of_an_agent() {
         use Operation as O;
-        let rest = What::Rest;
-        check("/", None, "", What::Rpc);
-        check("/agents", None, "", What::Agents);
-        check("/agents/a", Some("a"), "", What::Rpc);
-        check("/agents/a/", Some("a"), "", What::Rpc);
-        check("/.well-known/agent-card.json", None, "", What::Card);
+        let rest = Resource::Rest;
+        check("/", None, "", Resource::Rpc);
+        check("/agents", None, "", Resource::Agents);
+        check("/agents/a", Some("a"), "", Resource::Rpc);
+        check("/agents/a/", Some("a"), "", Resource::Rpc);
+        check("/.well-known/agent-card.json", None, "", Resource::Card);
         check(
             "/agents/a/.well-known/agent-card.json",
             Some("a"),
             "",
-            What::Card,
+            Resource::Card,
         );
         check("/message:send", None, "", rest(O::SendMessage));
         check(

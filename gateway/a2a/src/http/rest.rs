@@ -5,7 +5,7 @@ use futures_util::StreamExt;
 use prost::{Message, Name};
 use serde_json::{Map, Value, json};
 
-use super::{Asked, not_allowed, path::Operation, query, reply};
+use super::{ParsedRequest, not_allowed, path::Operation, query, reply};
 use crate::{
     Gateway,
     error::{Error, Kind},
@@ -19,7 +19,11 @@ use crate::{
 const NUMBERS: [&str; 2] = ["pageSize", "historyLength"];
 const FLAGS: [&str; 1] = ["includeArtifacts"];
 
-pub(super) async fn answer(gateway: &Gateway, asked: &Asked, operation: Operation) -> Response {
+pub(super) async fn answer(
+    gateway: &Gateway,
+    asked: &ParsedRequest,
+    operation: Operation,
+) -> Response {
     let allow = methods(&operation);
     if !allow.split(", ").any(|m| m == asked.method.as_str()) {
         return not_allowed(allow);
@@ -45,7 +49,7 @@ fn methods(operation: &Operation) -> &'static str {
 
 async fn answered(
     gateway: &Gateway,
-    asked: &Asked,
+    asked: &ParsedRequest,
     operation: Operation,
 ) -> Result<Response, Error> {
     Version::one(asked.version().as_deref())?;
@@ -100,7 +104,7 @@ async fn answered(
 }
 
 /// The request in the body, for the tenant in the path if there is one.
-fn body<M: Message + Name + Default>(asked: &Asked) -> Result<M, Error> {
+fn body<M: Message + Name + Default>(asked: &ParsedRequest) -> Result<M, Error> {
     if !asked.is_json() {
         let fault = "the Content-Type is application/a2a+json or application/json";
         return Err(Kind::ContentTypeNotSupported.with(fault));
@@ -116,7 +120,7 @@ fn body<M: Message + Name + Default>(asked: &Asked) -> Result<M, Error> {
 
 /// The request in the query (§11.5) and the path.
 fn from_query<M: Message + Name + Default>(
-    asked: &Asked,
+    asked: &ParsedRequest,
     path: &[(&str, &str)],
 ) -> Result<M, Error> {
     let mut request = Map::new();

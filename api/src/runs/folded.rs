@@ -26,7 +26,7 @@ use super::{
 
 /// The fold of a run's journal, as far as it was read.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct FoldedRun {
     view: RunView,
     /// The last entry that was taken in.
     seq: u64,
@@ -40,7 +40,7 @@ pub(super) struct Known {
     decided: BTreeMap<String, Decision>,
 }
 
-impl Known {
+impl FoldedRun {
     /// Nothing yet, of the run that begins with this entry. `owner` is whose run it is.
     ///
     /// # Errors
