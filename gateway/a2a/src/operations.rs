@@ -1,13 +1,12 @@
 //! The eleven operations of A2A (specification §3.1), over the hub. The bindings only read requests and write answers.
 
+mod listing;
+
 use std::pin::Pin;
 
 use agenthub_sdk::{
     Client, Error as HubError,
-    proto::{
-        a2a,
-        agenthub::{self, AgentEventMetadata},
-    },
+    proto::{a2a, agenthub::AgentEventMetadata},
 };
 use futures_util::{Stream, StreamExt};
 use tokio_util::sync::CancellationToken;
@@ -22,16 +21,13 @@ use crate::{
     story::{Story, Until},
     v1::{
         self, AgentCard, CancelTaskRequest, GetExtendedAgentCardRequest, GetTaskRequest,
-        ListTasksRequest, ListTasksResponse, SendMessageRequest, SendMessageResponse,
-        StreamResponse, SubscribeToTaskRequest, Task, send_message_response,
+        SendMessageRequest, SendMessageResponse, StreamResponse, SubscribeToTaskRequest, Task,
+        send_message_response,
     },
 };
 
 /// A stream of a task.
 pub(crate) type Shows = Pin<Box<dyn Stream<Item = Result<StreamResponse, Error>> + Send>>;
-
-/// Pages that are looked through for a listing by time.
-const PAGES: usize = 20;
 
 /// The hub's word for the history of a task: everything, and nothing.
 const ALL: i32 = 0;
@@ -121,57 +117,6 @@ impl Operations {
         let history = history(request.history_length)?;
         let (task, _) = self.task_of(&agent, &request.id, history).await?;
         Ok(task_from_hub(task))
-    }
-
-    /// §3.1.4
-    pub(crate) async fn list_tasks(
-        &self,
-        call: &Call,
-        request: ListTasksRequest,
-    ) -> Result<ListTasksResponse, Error> {
-        let agent = self.agent(call, &request.tenant).await?;
-        history(request.history_length)?;
-        let page_size = match request.page_size {
-            None => 50,
-            Some(n @ 1..=100) => n,
-            Some(n) => {
-                let fault = format!("pageSize is {n}; it is from 1 to 100");
-                return Err(Error::field("pageSize", fault));
-            }
-        };
-        let query = agenthub::ListTasksRequest {
-            agent_id: agent.id,
-            context_id: request.context_id.clone(),
-            states: match request.status() {
-                v1::TaskState::Unspecified => Vec::new(),
-                // The states of both have the same numbers.
-                state => vec![state as i32],
-            },
-            page_size,
-            page_token: request.page_token.clone(),
-            assigned: true,
-            count: request.status_timestamp_after.is_none(),
-        };
-        let client = self.hub.client()?;
-        let found = match request.status_timestamp_after {
-            None => list(client, query).await?,
-            Some(after) => list_after(client, query, after).await?,
-        };
-        let mut tasks: Vec<Task> = found.tasks.into_iter().map(task_from_hub).collect();
-        // The hub has them by their last change, which may be an artifact.
-        tasks.sort_by_key(|task| std::cmp::Reverse(changed(task)));
-        for task in &mut tasks {
-            keep_latest(&mut task.history, request.history_length);
-            if !request.include_artifacts() {
-                task.artifacts.clear();
-            }
-        }
-        Ok(ListTasksResponse {
-            tasks,
-            next_page_token: found.next_page_token,
-            page_size,
-            total_size: i32::try_from(found.total_size).unwrap_or(i32::MAX),
-        })
     }
 
     /// §3.1.5. Returns once the agent at work has stopped, or has had ten seconds to.
@@ -417,56 +362,6 @@ fn keep_latest<T>(history: &mut Vec<T>, length: Option<i32>) {
         let surplus = history.len().saturating_sub(length);
         history.drain(..surplus);
     }
-}
-
-/// Time of a task's status.
-fn changed(task: &Task) -> Option<(i64, i32)> {
-    let at = task.status.as_ref()?.timestamp.as_ref()?;
-    Some((at.seconds, at.nanos))
-}
-
-async fn list(
-    client: &Client,
-    query: agenthub::ListTasksRequest,
-) -> Result<agenthub::ListTasksResponse, Error> {
-    client.tasks(query).await.map_err(|error| match error {
-        HubError::Invalid(why) => Error::field("pageToken", why),
-        error => error.into(),
-    })
-}
-
-/// A page of the tasks whose status is later than a time, and their number as far as so many pages go.
-async fn list_after(
-    client: &Client,
-    mut query: agenthub::ListTasksRequest,
-    after: prost_types::Timestamp,
-) -> Result<agenthub::ListTasksResponse, Error> {
-    let is_later = |task: &a2a::Task| {
-        let at = task.status.as_ref().and_then(|s| s.timestamp.as_ref());
-        at.is_some_and(|at| (at.seconds, at.nanos) > (after.seconds, after.nanos))
-    };
-    let mut page = list(client, query.clone()).await?;
-    let looked_at = page.tasks.len();
-    page.tasks.retain(is_later);
-    if page.tasks.len() < looked_at {
-        page.next_page_token.clear();
-    }
-    let mut total = page.tasks.len();
-    query.page_token.clone_from(&page.next_page_token);
-    for _ in 0..PAGES {
-        if query.page_token.is_empty() {
-            break;
-        }
-        let further = list(client, query.clone()).await?;
-        let later = further.tasks.iter().filter(|task| is_later(task)).count();
-        total += later;
-        if later < further.tasks.len() {
-            break;
-        }
-        query.page_token = further.next_page_token;
-    }
-    page.total_size = u32::try_from(total).unwrap_or(u32::MAX);
-    Ok(page)
 }
 
 #[cfg(test)]
