@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::{Definition, ErrorMode, Kind, team::identity};
 
-/// What every agent of an SOP is tagged with.
+/// Tag of every agent of an SOP.
 const TAG: &str = "sop";
 
 /// The agents that the rules of a definition may name.
@@ -74,7 +74,7 @@ pub fn agent(
     }
 }
 
-/// How far the runs of the agent go.
+/// Limits of the agent's runs.
 pub fn limits(definition: &Definition) -> Limits {
     let limits = Limits::default();
     Limits {

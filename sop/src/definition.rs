@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use crate::{Fault, Place, Rule};
 
-/// What an SOP says. It does not change any more.
+/// Definition of an agent, read from an SOP. It does not change any more.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Definition {
     /// The agent's id: at most 128 printable bytes.
     pub name: String,
-    /// What it is for, as other agents see it.
+    /// Its purpose, as other agents see it.
     pub description: String,
     /// Its version, if it has one.
     pub version: Option<String>,
@@ -23,21 +23,21 @@ pub struct Definition {
     /// The JSON Schema 2020-12 of what it takes besides a task: an object whose properties stand in the order of the file. `{}` properties
     /// where it takes nothing.
     pub schema: Value,
-    /// How it works, as its model is told: the file without its front matter.
+    /// Instructions for its model: the file without its front matter.
     pub body: String,
-    /// What it has to do and to leave, in its own words.
+    /// Rules of the procedure, in its own words.
     pub rules: Vec<Rule>,
     /// The file.
     pub path: PathBuf,
-    /// How the file is written.
+    /// Format of the file.
     pub format: Format,
     /// The model that it asks for, as `provider/model`.
     pub model: Option<String>,
-    /// How freely the model chooses words, from 0.
+    /// Temperature of the model, from 0.
     pub temperature: Option<f64>,
-    /// How often the model is asked for one request, at most.
+    /// Times that the model is asked for one request, at most.
     pub turns: Option<u32>,
-    /// What happens when an agent that it asks fails.
+    /// Reaction to the failure of an agent that it asks.
     pub error_mode: Option<ErrorMode>,
     /// The files of its own that it may read: of a skill, the folder. Paths are relative to the folder of the file, and sorted.
     pub files: Vec<PathBuf>,
@@ -63,7 +63,7 @@ pub enum Kind {
     Orchestrator,
 }
 
-/// How a file is written.
+/// Format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
@@ -75,7 +75,7 @@ pub enum Format {
     Skill,
 }
 
-/// What happens when an agent that was asked fails.
+/// Reaction to the failure of an agent that was asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorMode {
@@ -91,6 +91,6 @@ pub enum ErrorMode {
 pub struct ToolName {
     /// The name.
     pub name: String,
-    /// Where it stands in the file.
+    /// Its place in the file.
     pub place: Place,
 }

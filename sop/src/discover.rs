@@ -38,7 +38,7 @@ pub(crate) const FOR_PEOPLE: [&str; 9] = [
     "index",
 ];
 
-/// What a folder holds.
+/// Contents of a folder.
 #[derive(Clone, Debug, Default)]
 pub struct Discovered {
     /// The agents, by name.
@@ -154,7 +154,7 @@ impl Discovered {
         }
     }
 
-    /// What to do where nobody leads.
+    /// The advice where nobody leads.
     fn advice(&self) -> &'static str {
         match self.faults.iter().any(Fault::is_error) {
             true => {

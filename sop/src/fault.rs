@@ -18,12 +18,12 @@ pub struct Place {
     pub line: u32,
     /// The column.
     pub column: u32,
-    /// How much of the line is meant; 0 where only the beginning is known.
+    /// Length of the part of the line that is meant; 0 where only the beginning is known.
     pub length: u32,
 }
 
 impl Place {
-    /// Where the place is in a text, in bytes. What is beyond its line or the text is the end of that.
+    /// Bytes of a text at this place. What is beyond its line or the text is the end of that.
     pub(crate) fn bytes(self, text: &str) -> Range<usize> {
         let before = text
             .split_inclusive('\n')
@@ -41,7 +41,7 @@ impl Place {
     }
 }
 
-/// How bad it is.
+/// Severity of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -55,15 +55,15 @@ pub enum Severity {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {message}", self.at())]
 pub struct Fault {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
     /// The file or folder.
     pub path: PathBuf,
-    /// Where in the file, if it has a place.
+    /// Its place in the file, if it has one.
     pub place: Option<Place>,
-    /// What is wrong, in one line.
+    /// The fault, in one line.
     pub message: String,
-    /// What is allowed there, or what to do.
+    /// The advice: what is allowed there, or what to do.
     pub help: Option<String>,
     /// The text of the file, to show the line; empty if it was not read.
     pub text: Arc<str>,

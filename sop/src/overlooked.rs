@@ -31,7 +31,7 @@ pub(crate) fn overlooked(dir: &Path) -> Vec<Fault> {
     told.take(MAX_TOLD).collect()
 }
 
-/// What stands in a folder, sorted.
+/// Entries of a folder, sorted.
 fn entries(dir: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(dir) else {
         return Vec::new();

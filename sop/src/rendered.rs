@@ -8,7 +8,7 @@ use miette::{
 
 use crate::{Fault, Severity};
 
-/// How wide the text may be, in columns.
+/// Width of the text, in columns, at most.
 const WIDTH: usize = 100;
 
 impl Fault {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How strongly something is required (RFC 2119, RFC 8174: in capitals only).
+/// Strength of a requirement (RFC 2119, RFC 8174: in capitals only).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
@@ -23,7 +23,7 @@ pub enum Level {
 pub struct Rule {
     /// `R1`, `R2`, … in the order of the file.
     pub id: String,
-    /// How strongly.
+    /// Its strength.
     pub level: Level,
     /// The sentence, on one line, without Markdown.
     pub text: String,

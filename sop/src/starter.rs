@@ -2,10 +2,10 @@
 
 use crate::{Kind, loader::name};
 
-/// What an agent's file begins with.
+/// Beginning of an agent's file.
 const AGENT: &str = include_str!("../prompts/agent-starter.md");
 
-/// What an orchestrator's file begins with.
+/// Beginning of an orchestrator's file.
 const ORCHESTRATOR: &str = include_str!("../prompts/orchestrator-starter.md");
 
 /// The text of an SOP of this name, with comments that say what goes where.

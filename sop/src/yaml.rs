@@ -18,28 +18,28 @@ use serde_saphyr::{
 
 use crate::Place;
 
-/// How deep lists and mappings may stand in each other.
+/// Depth of lists and mappings in each other, at most.
 const MAX_DEPTH: usize = 64;
 
-/// How deep they may in a tree, which takes much more of the stack.
+/// Their depth in a tree, at most, which takes much more of the stack.
 const MAX_TREE_DEPTH: usize = 24;
 
-/// How many values a tree may have.
+/// Values of a tree, at most.
 const MAX_NODES: usize = 10_000;
 
-/// How much of a document may come from its own repetitions (`*name`).
+/// Part of a document that may come from its own repetitions (`*name`).
 const MAX_REPEATED: usize = 10_000;
 
 /// A value, and where it stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// What it is.
+    /// Its value.
     pub value: Value,
-    /// Where it begins. The length is that of what stands in one line; 0 for a list, a mapping or nothing.
+    /// Its beginning. The length is that of what stands in one line; 0 for a list, a mapping or nothing.
     pub place: Place,
 }
 
-/// What a document says.
+/// Value of a document.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// Nothing.
@@ -61,24 +61,24 @@ pub enum Value {
 pub struct Key {
     /// The key as a text.
     pub name: String,
-    /// Where it stands.
+    /// Its place.
     pub place: Place,
 }
 
-/// Why a document can't be read.
+/// The reason why a document can't be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
     /// Where, if that is known.
     pub place: Option<Place>,
     /// The field that is being read there (`constraints.acceptanceCriteria[1]`); empty or `.` for the whole.
     pub path: String,
-    /// What kind of fault it is.
+    /// Kind of the fault.
     pub kind: Kind,
     /// Why, in one line, for a person.
     pub why: String,
 }
 
-/// What is wrong with a document, by what can be said about it.
+/// Kind of a document's fault, by what can be said about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A type has no such field; it has these.
@@ -239,7 +239,7 @@ impl Node {
         })
     }
 
-    /// What a mapping has for a key; the first, if the key is there twice.
+    /// The value of a mapping for a key; the first, if the key is there twice.
     pub fn get(&self, name: &str) -> Option<&Node> {
         match &self.value {
             Value::Map(fields) => fields.iter().find(|(key, _)| key.name == name),
@@ -250,7 +250,7 @@ impl Node {
 }
 
 impl Value {
-    /// What it is, for a sentence: `the text`, `a list`.
+    /// Its kind, for a sentence: `the text`, `a list`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",

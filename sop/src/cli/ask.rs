@@ -31,13 +31,13 @@ use super::{
 };
 use crate::{Definition, ErrorMode as Written};
 
-/// How long a request may take to end once it is cancelled.
+/// Time for a request to end once it is cancelled.
 const CANCELLING: Duration = Duration::from_secs(15);
 
 /// The exit code of a request that was cancelled.
 const CANCELLED: u8 = 130;
 
-/// What is asked, and of whom.
+/// A request, and the agent that it is for.
 struct Question<'a> {
     args: &'a Ask,
     leads: &'a Definition,

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{Definition, Discovered, Fault, Kind, discover, load, tools};
 
-/// What the files say, with all that is wrong.
+/// The files' contents, with all faults.
 struct Checked {
     agents: Vec<Arc<Definition>>,
     orchestrator: Option<Arc<Definition>>,
@@ -174,7 +174,7 @@ fn beside(file: &Path) -> BTreeSet<String> {
     )
 }
 
-/// What only this machine can tell of a file: its tools, its model.
+/// Faults of a file that only this machine can tell: its tools, its model.
 async fn further(
     definition: &Definition,
     agents: &BTreeSet<String>,

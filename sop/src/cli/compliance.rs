@@ -11,10 +11,10 @@ use crate::{
 /// The narrowest and the widest report, in characters.
 const WIDTH: std::ops::RangeInclusive<usize> = 40..=120;
 
-/// Where what belongs to a rule begins.
+/// Indent of what belongs to a rule.
 const INDENT: usize = 6;
 
-/// How a report looks.
+/// Look of a report.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     /// The width of a line, in characters.

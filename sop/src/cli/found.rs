@@ -37,7 +37,7 @@ pub(super) fn look(dir: &Path, settings: &Settings) -> Result<Found, Vec<Fault>>
     }
 }
 
-/// What is wrong with a folder, with how to begin one where it is the usual one and there is none.
+/// Faults of a folder, with how to begin one where it is the usual one and there is none.
 pub(super) fn advised(fault: Fault) -> Fault {
     match fault.path == Path::new(DEFAULT_DIR) && !fault.path.exists() {
         true => fault.helped(format!(
@@ -48,7 +48,7 @@ pub(super) fn advised(fault: Fault) -> Fault {
     }
 }
 
-/// Why a team cannot start, where that was not shown: what is wrong with files was.
+/// The reason why a team cannot start, where that was not shown: faults of files were.
 pub(super) fn start_error(error: StartError) -> anyhow::Result<()> {
     match error {
         StartError::Faults(_) => Ok(()),

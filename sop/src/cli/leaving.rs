@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-/// How long a team may take to end before what it used ends without it.
+/// Time for a team to end before what it used ends without it.
 const TEAM: Duration = Duration::from_secs(5);
 
 /// Ends the team first, so that its agents can still tell the hub; then what they used, and the hub. None of these keeps another from ending.

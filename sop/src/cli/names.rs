@@ -26,7 +26,7 @@ pub(super) fn folder_of(file: &Path) -> &Path {
         .unwrap_or(Path::new("."))
 }
 
-/// That a tool of a file is none, and what to do. `agents` are those of its folder.
+/// The fault of a name that is no tool, and what to do. `agents` are those of its folder.
 pub(super) fn unknown(
     tool: &ToolName,
     path: &Path,
@@ -54,7 +54,7 @@ pub(super) fn unknown(
         .helped(known(name, &others, &shed.names()))
 }
 
-/// What was probably meant, and what there is.
+/// The name that was probably meant, and those that there are.
 fn known(name: &str, others: &[&str], settings: &[String]) -> String {
     let settings = settings.iter().map(String::as_str);
     let names: Vec<&str> = settings.clone().chain(others.iter().copied()).collect();

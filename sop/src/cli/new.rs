@@ -111,7 +111,7 @@ fn free(name: &str, kind: Kind, found: &Discovered) -> anyhow::Result<()> {
     }
 }
 
-/// What to do next.
+/// Next steps.
 fn next(path: &Path, dir: &Path, kind: Kind, found: &Discovered) -> Vec<String> {
     let program = calls::program();
     let (folder, flag) = match dir == Path::new(DEFAULT_DIR) {

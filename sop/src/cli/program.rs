@@ -84,7 +84,7 @@ pub trait Workplace: Send + Sync {
     async fn close(&self);
 }
 
-/// Which hub is to be in this process.
+/// The hub that is to be in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hosting {
     /// A hub with Cortex, at the addresses of the settings.
@@ -102,7 +102,7 @@ pub trait Hosted: Send {
     /// Its address for programs on this machine.
     fn url(&self) -> String;
 
-    /// Where it listens for gRPC and HTTP.
+    /// Its addresses for gRPC and HTTP.
     fn addresses(&self) -> [SocketAddr; 2];
 
     /// Waits until it ends by itself, which it does not unless something is badly wrong. Cancel-safe.
@@ -112,7 +112,7 @@ pub trait Hosted: Send {
     async fn stop(self: Box<Self>);
 }
 
-/// Why there is no hub in this process.
+/// The reason why there is no hub in this process.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// Another hub uses the data folder.

@@ -33,11 +33,11 @@ struct Asked {
     since: Instant,
     seconds: Option<f64>,
     error: Option<String>,
-    /// What its answer is without, and why, where it is partial.
+    /// Parts that its answer lacks, and why, where it is partial.
     without: Vec<(String, String)>,
 }
 
-/// What has been seen of a request.
+/// State of a request, as its events show it.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     /// By task, in the order in which they were asked.
@@ -59,7 +59,7 @@ impl Progress {
         }
     }
 
-    /// What is still to be printed of the whole answer: the rest, if what was shown is its beginning.
+    /// The part of the whole answer that is still to be printed: the rest, if what was shown is its beginning.
     pub(super) fn rest<'a>(&self, answer: &'a str) -> Option<&'a str> {
         let shown = self.pieces.trim_end();
         match shown.is_empty() {
@@ -73,7 +73,7 @@ impl Progress {
         !self.pieces.is_empty()
     }
 
-    /// What became of each agent that was asked.
+    /// Outcome of each agent that was asked.
     pub(super) fn agents(&self) -> Vec<Value> {
         let asked = self
             .order
@@ -105,7 +105,7 @@ impl Progress {
         asked.any(|asked| asked.error.is_none() && asked.seconds.is_some())
     }
 
-    /// What the answers of agents are without: tools and agents with whose they are, and why.
+    /// Parts that the answers of agents lack: tools and agents with whose they are, and why.
     pub(super) fn partial(&self) -> impl Iterator<Item = (String, String)> {
         let asked = self.order.iter().filter_map(|task| self.asked.get(task));
         asked.flat_map(|asked| {
@@ -218,7 +218,7 @@ impl Progress {
     }
 }
 
-/// What a partial answer is without, and why.
+/// Parts that a partial answer lacks, and why.
 fn without(partial: &Value) -> Vec<(String, String)> {
     let failed = partial.as_array().into_iter().flatten();
     let text = |failed: &Value, key: &str| failed[key].as_str().unwrap_or_default().to_owned();

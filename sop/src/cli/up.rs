@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{Origin, Team};
 
-/// How long agents may go on with what they do at the end.
+/// Time for agents to go on with what they do at the end.
 const DRAIN: Duration = Duration::from_secs(3);
 
 /// Runs a team until it is told to stop.
@@ -144,7 +144,7 @@ pub(super) async fn run(
     Ok(code)
 }
 
-/// What there is to say when the team is up.
+/// Text that is printed when the team is up.
 struct Banner<'a> {
     args: &'a Up,
     settings: &'a Settings,

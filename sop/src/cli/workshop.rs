@@ -21,7 +21,7 @@ struct Inner {
     tools: Toolshed,
 }
 
-/// What an agent may use and whom it may ask, by the names in its file.
+/// Tools that an agent may use and agents that it may ask, by the names in its file.
 #[derive(Debug, Default)]
 pub(super) struct Uses {
     pub(super) tools: Vec<Tool>,
@@ -42,7 +42,7 @@ impl Workshop {
         })))
     }
 
-    /// What makes agents for a team.
+    /// Maker of agents for a team.
     pub(super) fn fit(&self) -> Fit {
         let workshop = self.clone();
         Arc::new(move |definition, roster| {
@@ -97,7 +97,7 @@ fn named(definition: &Definition, roster: &Roster, uses: &Uses, shed: &Toolshed)
     }
 }
 
-/// What the names in a file stand for. `agents` are those of its folder. MCP servers are asked for their tools if `connect` says so.
+/// Resolves the names in a file. `agents` are those of its folder. MCP servers are asked for their tools if `connect` says so.
 ///
 /// # Errors
 ///

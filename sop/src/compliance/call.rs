@@ -10,17 +10,17 @@ pub struct Call {
     pub tool: String,
     /// The agent behind it; nothing for a tool.
     pub agent: Option<String>,
-    /// What was asked for, in words.
+    /// The request, in words.
     pub task: String,
-    /// What went with it.
+    /// Data that went with it.
     pub inputs: Value,
-    /// How often the model had answered: calls with the same number went out together.
+    /// Number of the model's answers before: calls with the same number went out together.
     pub turn: u32,
     /// `working`, `completed`, `failed`, or another state of its task.
     pub state: String,
-    /// When it went out, in milliseconds since 1970.
+    /// Time at which it went out, in milliseconds since 1970.
     pub begun_ms: u64,
-    /// When it came back.
+    /// Time at which it came back.
     pub ended_ms: Option<u64>,
     /// Its passage.
     pub passage: u32,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{Transcript, checks::Found};
 use crate::{Level, Rule};
 
-/// What is said of a rule for which there is no model.
+/// Evidence for a rule for which there is no model.
 pub(super) const NEEDS_A_MODEL: &str = "needs a model (--model PROVIDER/MODEL)";
 
 /// The procedure of a run, as it was when the run began.
@@ -39,7 +39,7 @@ pub struct Procedure {
     pub aliases: BTreeMap<String, String>,
 }
 
-/// Why there is nothing to report on.
+/// The reason why there is nothing to report on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoProcedure {
     /// The run is not that of an SOP.
@@ -92,7 +92,7 @@ pub enum Verdict {
     NotChecked,
 }
 
-/// Who found that.
+/// The judge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
@@ -105,12 +105,12 @@ pub enum By {
     Nobody,
 }
 
-/// What was found of one rule.
+/// Finding on one rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// The rule's id.
     pub id: String,
-    /// How strongly it is required.
+    /// Strength of the requirement.
     pub level: Level,
     /// The rule, word for word.
     pub text: String,
@@ -120,14 +120,14 @@ pub struct Finding {
     pub line: u32,
     /// The verdict.
     pub verdict: Verdict,
-    /// Who found that.
+    /// The one who found that.
     pub by: By,
     /// Why, in words: what was counted, or what the model says.
     pub evidence: String,
-    /// What the verdict rests on, word for word from what happened; nothing where it is a count.
+    /// Quotation that the verdict rests on, word for word from what happened; nothing where it is a count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quotation: Option<String>,
-    /// Where the quotation stands, such as `the answer`.
+    /// Place of the quotation, such as `the answer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
@@ -148,7 +148,7 @@ impl Finding {
         }
     }
 
-    /// What there is to say without a model; `note` is what code knows besides.
+    /// The finding without a model; `note` is what code knows besides.
     pub(super) fn unchecked(rule: &Rule, note: Option<String>) -> Self {
         let evidence = match note {
             Some(note) => format!("{note}; {NEEDS_A_MODEL}"),
@@ -157,7 +157,7 @@ impl Finding {
         Self::of(rule, By::Nobody, Found::not_checked(evidence))
     }
 
-    /// What a model found. A verdict that does not count is nobody's.
+    /// A model's finding. A verdict that does not count is nobody's.
     pub(super) fn judged(rule: &Rule, note: Option<String>, mut found: Found) -> Self {
         if let Some(note) = note {
             found.evidence = format!("{} ({note})", found.evidence);
@@ -170,7 +170,7 @@ impl Finding {
     }
 }
 
-/// How many rules there are of each verdict.
+/// Numbers of rules by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Those that were kept.
@@ -202,15 +202,15 @@ pub struct Report {
     pub run: String,
     /// The procedure, as it was then.
     pub procedure: Procedure,
-    /// How far the run is: `working`, `completed`, `failed` or `cancelled`.
+    /// State of the run: `working`, `completed`, `failed` or `cancelled`.
     pub state: String,
-    /// When it began, in milliseconds since 1970.
+    /// Beginning, in milliseconds since 1970.
     pub started_ms: u64,
-    /// When it ended, in milliseconds since 1970; nothing while it goes on.
+    /// End, in milliseconds since 1970; nothing while it goes on.
     pub ended_ms: Option<u64>,
     /// The model that judged; nothing where none was there.
     pub model: Option<String>,
-    /// How many rules there are of each verdict.
+    /// Numbers of rules by verdict.
     pub counts: Counts,
     /// Each rule but those that allow something, in the order of the file.
     pub rules: Vec<Finding>,

@@ -8,7 +8,7 @@ use crate::Rule;
 
 const PROMPT: &str = include_str!("../../prompts/compliance.md");
 
-/// What the model is told of an answer that cannot be used.
+/// Text by which the model is told of an answer that cannot be used.
 const AGAIN: &str = "Your answer could not be used; the `rejected` block says why. Give the whole answer again, mended.";
 
 /// The question whether these rules were kept.

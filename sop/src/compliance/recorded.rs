@@ -56,7 +56,7 @@ pub struct Asked {
     pub run: RunId,
 }
 
-/// Why a run cannot be reported on.
+/// The reason why a run cannot be reported on.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     /// There is nothing in the folder.
@@ -97,7 +97,7 @@ impl Journals {
     ///
     /// # Errors
     ///
-    /// Which run is meant is not clear, or a journal cannot be read.
+    /// The run that is meant is not clear, or a journal cannot be read.
     pub async fn find(&self, wanted: &str) -> Result<Recorded, FindError> {
         let wanted = wanted.trim();
         if wanted == "latest" {

@@ -87,7 +87,7 @@ impl Story {
         story
     }
 
-    /// What goes with the request.
+    /// Data that goes with the request.
     pub(super) fn input(&mut self, value: Value) {
         let Some(RunEvent::Started(started)) = self.events.first_mut() else {
             return;

@@ -17,28 +17,28 @@ use super::{
     finding::{Procedure, quotable},
 };
 
-/// How the SDK labels the data of a request, and what it adds to it.
+/// Labels that the SDK puts on the data of a request.
 const INPUT: &str = "input";
 const ASKED_FOR: &str = "asked_for";
 
-/// What happened in a run.
+/// Events of a run, in passages.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Transcript {
     /// In the order in which it happened.
     pub passages: Vec<Passage>,
-    /// What was called, in the order in which it was begun. Another attempt at a call is the same call.
+    /// Calls in the order in which they were begun. Another attempt at a call is the same call.
     pub calls: Vec<Call>,
-    /// What could be called, or was, by name.
+    /// Agents and tools that could be called, or were, by name.
     pub tools: BTreeMap<String, Tool>,
-    /// What went with the request, by name.
+    /// Data that went with the request, by name.
     pub inputs: BTreeMap<String, Value>,
     /// The passage with the run's answer; nothing where it has none.
     pub answer: Option<u32>,
-    /// How far the run is: `working`, `completed`, `failed` or `cancelled`.
+    /// State of the run: `working`, `completed`, `failed` or `cancelled`.
     pub state: String,
-    /// When it began, in milliseconds since 1970.
+    /// Beginning, in milliseconds since 1970.
     pub started_ms: u64,
-    /// When it ended, or that was decided, in milliseconds since 1970.
+    /// Time at which it ended, or that was decided, in milliseconds since 1970.
     pub ended_ms: Option<u64>,
 }
 
@@ -47,21 +47,21 @@ pub struct Transcript {
 pub struct Passage {
     /// From 1, without gaps.
     pub number: u32,
-    /// What it is.
+    /// Its kind.
     pub what: What,
     /// The same in words, with who said it.
     pub title: String,
-    /// What was said, word for word.
+    /// Its text, word for word.
     pub text: String,
 }
 
-/// What a passage is.
+/// Kind of a passage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum What {
     /// Something that was said earlier in the conversation.
     Earlier,
-    /// What was asked for.
+    /// The request.
     Request,
     /// Words of the agent on the way.
     Words,
@@ -69,9 +69,9 @@ pub enum What {
     Call,
     /// A call that was wanted, and did not go out.
     NotCalled,
-    /// What came back of a call.
+    /// Result of a call.
     Result,
-    /// What came of the run.
+    /// Result of the run.
     Outcome,
 }
 
@@ -89,7 +89,7 @@ pub struct Tool {
 }
 
 impl Transcript {
-    /// What these events, from the beginning, tell.
+    /// The transcript of these events, which begin with the first.
     pub fn of(events: &[RunEvent]) -> Self {
         let begun = events.iter().filter_map(|event| match event {
             RunEvent::StepBegun { step, .. } => Some(step),
@@ -163,7 +163,7 @@ struct Writing<'a> {
     /// The calls, by step.
     calls: BTreeMap<&'a StepId, usize>,
     turn: u32,
-    /// How the run will end, and since when that is decided.
+    /// The end that the run will have, and since when that is decided.
     stopping: Option<(&'a RunOutcome, u64)>,
 }
 

@@ -103,7 +103,7 @@ async fn ask(
     answer.decided(rules, transcript, "the model said nothing about it")
 }
 
-/// What a model answered so far, by rule.
+/// Answers of a model so far, by rule.
 #[derive(Debug, Default)]
 struct Answer(BTreeMap<String, Judgement>);
 
@@ -163,7 +163,7 @@ impl Answer {
         wrong
     }
 
-    /// What follows for each rule; `nothing` is said of those without a verdict.
+    /// The finding on each rule; `nothing` is said of those without a verdict.
     fn decided(&self, rules: &[&Rule], transcript: &Transcript, nothing: &str) -> Vec<Found> {
         let found = rules.iter().map(|rule| match self.0.get(&rule.id) {
             Some(judgement) => judgement.decided(transcript),

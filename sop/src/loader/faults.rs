@@ -60,16 +60,16 @@ impl<'f> Faults<'f> {
         }
     }
 
-    /// What stands at a place of the file.
+    /// The text at a place of the file.
     pub(crate) fn source(&self, place: Place) -> &str {
         &self.text[place.bytes(&self.text)]
     }
 
-    /// What was found, if that is only warnings.
+    /// The faults, if they are only warnings.
     ///
     /// # Errors
     ///
-    /// What was found, if an error is among it. Both are in the order of the file.
+    /// The faults, if an error is among them. Both are in the order of the file.
     pub(crate) fn warnings(mut self) -> Result<Vec<Fault>, Vec<Fault>> {
         self.found
             .sort_by_key(|fault| fault.place.map(|place| (place.line, place.column)));

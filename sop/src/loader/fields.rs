@@ -12,7 +12,7 @@ use crate::{
     yaml::{Node, Value},
 };
 
-/// What front matter can say.
+/// Keys of front matter.
 const KEYS: [&str; 10] = [
     "name",
     "description",
@@ -26,13 +26,13 @@ const KEYS: [&str; 10] = [
     "error_mode",
 ];
 
-/// What that of a skill can say besides.
+/// Further keys of a skill's front matter.
 const SKILL_KEYS: [&str; 4] = ["license", "compatibility", "metadata", "allowed-tools"];
 
-/// What an SOP can be.
+/// Kinds of an SOP.
 const KINDS: [(&str, Kind); 2] = [("agent", Kind::Agent), ("orchestrator", Kind::Orchestrator)];
 
-/// What happens when an agent fails.
+/// Reactions to the failure of an agent.
 const ERROR_MODES: [(&str, ErrorMode); 2] = [
     ("fail-fast", ErrorMode::FailFast),
     ("continue", ErrorMode::Continue),
@@ -41,13 +41,13 @@ const ERROR_MODES: [(&str, ErrorMode); 2] = [
 /// The most tools.
 const MAX_TOOLS: usize = 128;
 
-/// How often a model may be asked for one request.
+/// Times that a model may be asked for one request.
 const MAX_TURNS: f64 = 1000.0;
 
 /// The highest temperature that a model takes.
 const MAX_TEMPERATURE: f64 = 2.0;
 
-/// What front matter says. What it says wrong is left out here, and is a fault.
+/// Fields of front matter. A wrong one is left out here, and is a fault.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Fields {
     pub(crate) name: Option<Placed<String>>,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 /// The most files that are listed.
 const MAX_FILES: usize = 200;
 
-/// How deep folders are looked into.
+/// Depth to which folders are looked into.
 const MAX_DEPTH: usize = 4;
 
 /// The most entries that are looked at, in all folders together.
@@ -33,7 +33,7 @@ struct Walk<'a> {
     folder: &'a Path,
     root: PathBuf,
     found: Vec<PathBuf>,
-    /// How many entries may still be looked at.
+    /// Entries that may still be looked at.
     left: usize,
 }
 

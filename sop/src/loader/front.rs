@@ -6,7 +6,7 @@ use crate::Place;
 /// The line that the front matter stands between.
 pub(crate) const FENCE: &str = "---";
 
-/// Where the front matter begins: what is missing in it is told there.
+/// Beginning of the front matter: what is missing in it is told there.
 pub(crate) const BEGIN: Place = Place {
     line: 1,
     column: 1,
@@ -18,7 +18,7 @@ pub(crate) const BEGIN: Place = Place {
 pub(crate) struct Parts<'t> {
     /// The front matter with the line above it, so that its lines are those of the file. `None` if the file has none.
     pub(crate) front: Option<&'t str>,
-    /// What stands below it.
+    /// The text below it.
     pub(crate) body: &'t str,
     /// The line that the body begins on.
     pub(crate) body_line: u32,

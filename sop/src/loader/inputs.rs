@@ -17,7 +17,7 @@ pub(crate) const TASK: &str = "task";
 /// The types that an input can have.
 const TYPES: [&str; 5] = ["string", "number", "boolean", "enum", "list"];
 
-/// What other languages call them.
+/// Names of them in other languages.
 const SYNONYMS: [(&str, &str); 14] = [
     ("text", "string"),
     ("str", "string"),
@@ -35,7 +35,7 @@ const SYNONYMS: [(&str, &str); 14] = [
     ("list[string]", "list"),
 ];
 
-/// What an input says.
+/// Fields of an input.
 const KEYS: [&str; 5] = ["type", "values", "required", "default", "description"];
 
 /// The most inputs.
@@ -54,7 +54,7 @@ pub(crate) struct Input {
     pub(crate) description: Option<String>,
 }
 
-/// What an input is.
+/// Type of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     String,

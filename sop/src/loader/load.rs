@@ -29,18 +29,18 @@ const MAX_CARD: usize = 48 * 1024;
 /// The longest description that every model's provider takes, in characters.
 const LONG_DESCRIPTION: usize = 1024;
 
-/// What a file begins with, for a sentence.
+/// Beginning of a file, for a sentence.
 const BEGINS: &str = "with `---`, a line `name: …`, a line `description: …`, and `---`";
 
-/// How many lines of a skill's front matter are put into quotes.
+/// Lines of a skill's front matter that are put into quotes, at most.
 const MAX_QUOTED: usize = 8;
 
 /// A file that can be used, and what is odd about it.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// What it says.
+    /// Its definition.
     pub definition: Definition,
-    /// What its author should look at.
+    /// Warnings for its author.
     pub warnings: Vec<Fault>,
 }
 
@@ -94,7 +94,7 @@ pub(super) fn plain(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
-/// How a file is written, by its name.
+/// Format of a file, by its name.
 pub(crate) fn format(path: &Path) -> Format {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if is_skill(path) {
@@ -257,7 +257,7 @@ fn completed(
     }
 }
 
-/// What is odd about a file that can be read.
+/// Warnings on a file that can be read.
 fn check(fields: &Fields, parts: &Parts<'_>, path: &Path, format: Format, faults: &mut Faults<'_>) {
     if let Some(name) = &fields.name {
         let expected = stem(path);
@@ -300,7 +300,7 @@ fn check(fields: &Fields, parts: &Parts<'_>, path: &Path, format: Format, faults
     }
 }
 
-/// What to do with a file that has no front matter: it may be no SOP at all.
+/// The advice on a file that has no front matter: it may be no SOP at all.
 fn begins(format: Format) -> String {
     if format != Format::Sop {
         return format!("begin the file {BEGINS}");

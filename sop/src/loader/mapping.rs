@@ -27,7 +27,7 @@ pub(crate) struct Placed<T> {
 }
 
 impl Field<'_> {
-    /// What is underlined where the value is wrong: the value, or, if that is more than a line or nothing, its key.
+    /// The part that is underlined where the value is wrong: the value, or, if that is more than a line or nothing, its key.
     pub(crate) fn spot(&self) -> Place {
         self.spot_of(self.node)
     }

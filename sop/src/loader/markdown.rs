@@ -7,15 +7,15 @@ use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 pub(crate) struct Block {
     /// Its words on one line, without Markdown.
     pub(crate) text: String,
-    /// Where in the document which part of the text begins: byte of the text, byte of the document.
+    /// Places in the document at which parts of the text begin: byte of the text, byte of the document.
     origins: Vec<(usize, usize)>,
     /// The level of a heading.
     pub(crate) heading: Option<u8>,
-    /// How many lists it stands in.
+    /// Number of lists that it stands in.
     pub(crate) depth: usize,
     /// True if it begins a list item.
     pub(crate) is_item: bool,
-    /// How much of the text is bold or code at its beginning, in bytes.
+    /// Length of the bold or code at the beginning of the text, in bytes.
     pub(crate) lead: usize,
     /// The parts of the text that are code.
     code: Vec<std::ops::Range<usize>>,

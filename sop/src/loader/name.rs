@@ -8,12 +8,12 @@ const MAX_NAME: usize = 128;
 /// The name of the one who leads the hub.
 const CORTEX: &str = "cortex";
 
-/// Why no agent can have a name, and what to do.
+/// The reason why no agent can have a name, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unusable {
     /// Why.
     pub(crate) why: String,
-    /// What to do.
+    /// The advice.
     pub(crate) help: &'static str,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Unusable {
 ///
 /// # Errors
 ///
-/// Why not.
+/// The reason why not.
 pub(crate) fn usable(name: &str) -> Result<(), Unusable> {
     let shown: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
     let because = |why: String, help| Err(Unusable { why, help });

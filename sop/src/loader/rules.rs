@@ -16,7 +16,7 @@ static WORDS: LazyLock<Regex> = LazyLock::new(|| {
     .expect("the pattern is constant")
 });
 
-/// What a sentence holds that only says what the words mean.
+/// Words of a sentence that only says what the words mean.
 static MEANING: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\b(?:RFC ?2119|RFC ?8174|BCP ?14)\b").expect("the pattern is constant")
 });
@@ -56,7 +56,7 @@ pub fn rules(body: &str, first_line: u32) -> Vec<Rule> {
     rules
 }
 
-/// How strongly a sentence requires something, if it does.
+/// Strength of a sentence's requirement, if it is one.
 fn level(block: &Block, at: usize, sentence: &str) -> Option<Level> {
     if MEANING.is_match(sentence) {
         return None;

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::Place;
 
-/// What the sections say.
+/// Contents of the sections.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Sections {
     /// The first heading.
@@ -21,7 +21,7 @@ pub(crate) struct Sections {
     pub(crate) has_steps: bool,
 }
 
-/// Which section is being read.
+/// The section that is being read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Section {
     Overview,
@@ -151,7 +151,7 @@ fn parameter(
     });
 }
 
-/// What stands in the brackets behind a name, and what behind them.
+/// The text in the brackets behind a name, and the one behind them.
 fn marks(text: &str) -> (Option<&str>, &str) {
     let text = text.trim_start();
     let rest = |rest: &'_ str| -> usize { rest.len() - rest.trim_start_matches([':', ' ']).len() };

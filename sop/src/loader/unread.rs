@@ -6,7 +6,7 @@ use crate::{
     yaml::{Kind, Syntax, Unread},
 };
 
-/// What is wrong, and what to do.
+/// The fault, and what to do.
 type Words = (String, String);
 
 /// Tells why front matter can't be read.

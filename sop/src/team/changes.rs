@@ -8,7 +8,7 @@ use std::{
 
 use crate::{Definition, Discovered, Fault, Kind};
 
-/// What is to be done.
+/// Changes of a team.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Changes {
     /// The agents that are not wanted any more.
@@ -17,7 +17,7 @@ pub(super) struct Changes {
     pub(super) replace: Vec<Arc<Definition>>,
     /// Those that are missing.
     pub(super) start: Vec<Arc<Definition>>,
-    /// What is wrong with the folder as a whole.
+    /// Faults of the folder as a whole.
     pub(super) fault: Option<Fault>,
 }
 

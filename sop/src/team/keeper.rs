@@ -21,7 +21,7 @@ use crate::{Definition, Fault, Kind, Roster};
 /// An agent that changes while others work may take so long to be made: with its MCP servers, which go on starting when it is given up.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// How often that is tried again which could not start for another reason than its file.
+/// Interval of further tries to start what could not start for another reason than its file.
 pub(super) const RETRY: Duration = Duration::from_secs(20);
 
 /// An order for who keeps the team.
@@ -55,7 +55,7 @@ struct Gone {
     reason: String,
 }
 
-/// Who keeps the team.
+/// The keeper of a team.
 pub(super) struct Keeper {
     pub(super) hub: String,
     pub(super) origin: Origin,
@@ -65,13 +65,13 @@ pub(super) struct Keeper {
     started: u64,
     /// An agent could not start or change, though its file can be read.
     pub(super) is_incomplete: bool,
-    /// When what is incomplete is tried again.
+    /// Time at which what is incomplete is tried again.
     pub(super) retry: Instant,
     /// The team is to stop.
     pub(super) leaving: CancellationToken,
-    /// How long an agent may take to be made, if not as long as it takes.
+    /// Deadline for making an agent, if there is one.
     pub(super) limit: Option<Duration>,
-    /// What was said to be wrong, so that it is not said again.
+    /// Faults that were told, so that they are not told again.
     pub(super) said: Vec<Fault>,
     watched: JoinSet<Gone>,
 }

@@ -24,7 +24,7 @@ pub use self::identity::is_same;
 use self::keeper::{Command, Keeper};
 use crate::{Definition, Fault, Kind, Roster};
 
-/// How many orders wait for the one who keeps the team.
+/// Orders that wait for the one who keeps the team, at most.
 const ORDERS: usize = 8;
 
 /// Makes an agent of a definition: with its model, its tools and its journal. The [`Roster`] is for [`peers`](crate::peers). It is called again
@@ -35,7 +35,7 @@ pub type Fit = Arc<
         + Sync,
 >;
 
-/// What happens in a team.
+/// Events of a team.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum News {
@@ -47,7 +47,7 @@ pub enum News {
     Stopped {
         /// Which.
         member: Member,
-        /// What its file calls its agent instead; `None` if the file has gone too.
+        /// The agent's name in its file now; `None` if the file has gone too.
         called: Option<String>,
     },
     /// Something is wrong with a file. Said once, until something changes.
@@ -87,7 +87,7 @@ impl Member {
     }
 }
 
-/// What a team is made of.
+/// Parts of a team.
 #[derive(Clone)]
 pub struct Origin {
     /// The folder with the files.
@@ -96,13 +96,13 @@ pub struct Origin {
     pub default_orchestrator: bool,
     /// Makes agents.
     pub fit: Fit,
-    /// How long agents may go on with what they do when they are stopped.
+    /// Time for agents to go on with what they do when they are stopped.
     pub drain: Duration,
     /// Is told what happens, in order; it is quick.
     pub tell: Arc<dyn Fn(&News) + Send + Sync>,
 }
 
-/// Why a team cannot start.
+/// The reason why a team cannot start.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum StartError {
     /// The folder cannot be used, has nobody who leads, or who leads cannot start: all that is wrong with the files.

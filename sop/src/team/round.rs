@@ -58,7 +58,7 @@ impl Keeper {
         news
     }
 
-    /// What is to be done, once no file is away to be written anew. Writes down who may be asked from here on.
+    /// The changes to make, once no file is away to be written anew. Writes down who may be asked from here on.
     async fn settled(&self, all: bool, is_watched: bool) -> Result<(Changes, Discovered), Fault> {
         let (mut changes, mut found) = self.look(all).await?;
         if is_watched && !changes.stop.is_empty() {
@@ -93,7 +93,7 @@ impl Keeper {
         .await;
     }
 
-    /// What kept any from being replaced.
+    /// Faults that kept agents from being replaced.
     async fn replace_these(
         &mut self,
         definitions: Vec<Arc<Definition>>,
@@ -120,7 +120,7 @@ impl Keeper {
         unfit
     }
 
-    /// What kept any from being started.
+    /// Faults that kept agents from being started.
     async fn start_these(
         &mut self,
         definitions: Vec<Arc<Definition>>,
@@ -145,7 +145,7 @@ impl Keeper {
         unfit
     }
 
-    /// What the files say, and what is to be done.
+    /// The files' contents, and the changes to make.
     async fn look(&self, all: bool) -> Result<(Changes, Discovered), Fault> {
         let dir = self.origin.dir.clone();
         let at_work = self.at_work.iter();

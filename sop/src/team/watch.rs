@@ -33,7 +33,7 @@ const RESTLESS: Duration = Duration::from_secs(2);
 /// The folders of skills that the system is asked to tell of.
 const FOLDERS: usize = 256;
 
-/// What can be told of files without reading them.
+/// Traits of files that are told without reading them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Print {
     /// The files that are read.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::super::news;
 use crate::{Discovered, Fault, Member, News};
 
-/// What was shown to be wrong. Clones share it.
+/// Faults that were shown. Clones share them.
 #[derive(Clone, Default)]
 pub(super) struct Told(Arc<Mutex<Vec<Fault>>>);
 
@@ -36,16 +36,16 @@ impl Told {
     }
 }
 
-/// What a folder has that is not at work.
+/// Agents of a folder that are not at work.
 #[derive(Debug, Default)]
 pub(super) struct Absent {
     /// Agents that could not start, and why.
     pub(super) agents: Vec<(String, String)>,
-    /// What is wrong with files for which they are nobody.
+    /// Faults of files for which they are nobody.
     pub(super) unusable: Vec<Fault>,
 }
 
-/// What is not at work of a folder whose team has started with these members and complaints.
+/// The agents of a folder that are not at work, where the team has started with these members and complaints.
 pub(super) fn absent(discovered: &Discovered, members: &[Member], told: &[Fault]) -> Absent {
     let is_at_work = |name: &str| members.iter().any(|member| member.name == name);
     let away = discovered.agents.values().filter(|d| !is_at_work(&d.name));
@@ -68,7 +68,7 @@ pub(super) fn absent(discovered: &Discovered, members: &[Member], told: &[Fault]
 }
 
 impl Absent {
-    /// Why nothing is to be asked where the first failure ends a request.
+    /// The reason why nothing is to be asked where the first failure ends a request.
     pub(super) fn refusal(&self) -> Option<String> {
         let each = self
             .agents

@@ -16,7 +16,7 @@ use super::{super::progress::Show, Asked, CANCELLED, Question, absent::Absent};
 /// The longest reason in a warning, in characters.
 const MAX_WHY: usize = 300;
 
-/// How far clocks may be apart.
+/// Difference that clocks may have.
 const CLOCKS: Duration = Duration::from_millis(250);
 
 impl Question<'_> {
@@ -148,7 +148,7 @@ fn is_over(took: Duration, limit: Duration) -> bool {
     took + CLOCKS >= limit
 }
 
-/// Where a request is shown: the answer on stdout as it grows, if that is a terminal, everything else on stderr.
+/// View of a request: the answer on stdout as it grows, if that is a terminal, everything else on stderr.
 pub(super) struct Screen {
     is_silent: bool,
     grows: bool,

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{Origin, Team, is_same};
 
-/// How long agents may go on with what they do once the answer is there.
+/// Time for agents to go on with what they do once the answer is there.
 const DRAIN: Duration = Duration::from_secs(1);
 
 /// What runs in this process for the request.

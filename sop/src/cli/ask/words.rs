@@ -14,7 +14,7 @@ use crate::discover;
 /// The longest request, in bytes.
 const MAX_REQUEST: u64 = 512 * 1024;
 
-/// What is wanted: the words, or what standard input says.
+/// The request: the words, or what standard input says.
 pub(super) fn request(args: &Ask) -> anyhow::Result<String> {
     if let Some(why) = unclear(&args.words, |word| is_team(Path::new(word))) {
         bail!("{why}");
@@ -46,7 +46,7 @@ fn is_team(path: &Path) -> bool {
     found.is_some_and(|found| !found.agents.is_empty() || !found.orchestrators.is_empty())
 }
 
-/// Why these words are not a folder and a request.
+/// The reason why these words are not a folder and a request.
 fn unclear(words: &[String], is_team: impl Fn(&str) -> bool) -> Option<String> {
     let program = calls::program();
     match words {

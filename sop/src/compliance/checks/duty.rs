@@ -11,10 +11,10 @@ use crate::{Level, Rule};
 /// Longer sentences are words for a model.
 const LONGEST: usize = 500;
 
-/// What an answer may be called where it can be nothing else.
+/// Names of an answer that can be nothing else.
 const ANSWER: &str = "answer|response|reply|output|report|summary|result";
 
-/// What it may be called besides, where it is said to be the agent's own.
+/// Further names of an answer, where it is said to be the agent's own.
 const OWN: &str =
     "text|draft|post|article|message|document|review|plan|letter|e-?mail|essay|story|list";
 
@@ -32,14 +32,14 @@ static CONDITION: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// Who has a duty.
+/// The one who has a duty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     Agent,
     Answer,
 }
 
-/// What somebody must or must not.
+/// A duty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Duty {
     pub(super) subject: Subject,

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::duty::{Duty, Subject, regex, the_answer};
 
-/// What the answer has to be or to have.
+/// Form that an answer has to have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
     what: What,
@@ -111,7 +111,7 @@ pub(super) fn read(duty: &Duty) -> Option<Wanted> {
     of(What::Has(element, amount))
 }
 
-/// How many are wanted.
+/// Number that is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Amount {
     AtLeast(usize),
@@ -253,7 +253,7 @@ fn json(answer: &str, kind: Kind) -> (Option<bool>, String) {
     }
 }
 
-/// What Markdown sees in a text.
+/// Elements that Markdown sees in a text.
 #[derive(Debug, Default)]
 struct Shape {
     headings: Vec<String>,
@@ -349,7 +349,7 @@ impl Shape {
     }
 }
 
-/// How many links a text has, as the `qa` agent counts them.
+/// Number of a text's links, as the `qa` agent counts them.
 fn links(text: &str) -> usize {
     let counted = qa::computed("at most 0 links", text);
     let number = counted.and_then(|found| found.evidence.split(' ').next()?.parse().ok());

@@ -11,7 +11,7 @@ use super::{
     order::Seen,
 };
 
-/// What has to go, or must not go, with calls.
+/// Words or inputs that have to go, or must not go, with calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Handing {
     /// To whom; nothing for all agents.
@@ -22,7 +22,7 @@ pub(super) struct Handing {
     pub(super) is_wanted: bool,
 }
 
-/// What is to be handed on.
+/// Content that is to be handed on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Words {
     /// This text.
@@ -38,7 +38,7 @@ impl Handing {
     ///
     /// # Errors
     ///
-    /// What there is to say where that is not to be told by code, or where there is no such call.
+    /// The result where that is not to be told by code, or where there is no such call.
     pub(super) fn look(&self, transcript: &Transcript) -> Result<Seen, Checked> {
         let calls = transcript.calls.iter().enumerate();
         let meant: Vec<(usize, &Call)> = calls.filter(|(_, call)| self.is_for(call)).collect();

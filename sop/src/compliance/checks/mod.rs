@@ -37,7 +37,7 @@ use super::{Procedure, Transcript, Verdict};
 use crate::Rule;
 use duty::{Duty, Subject};
 
-/// What was found of a rule.
+/// Finding on a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) verdict: Verdict,
@@ -70,7 +70,7 @@ pub(super) enum Checked {
     Left(Option<String>),
 }
 
-/// What code finds of a rule.
+/// Checks a rule by code.
 pub(super) fn check(rule: &Rule, procedure: &Procedure, transcript: &Transcript) -> Checked {
     let Some(duty) = Duty::read(rule, &procedure.name) else {
         return Checked::Left(None);
@@ -107,7 +107,7 @@ pub(super) fn check(rule: &Rule, procedure: &Procedure, transcript: &Transcript)
     }
 }
 
-/// How a run ended that has no answer.
+/// The end of a run that has no answer.
 fn ended(transcript: &Transcript) -> &str {
     match transcript.state.as_str() {
         "cancelled" => "was cancelled",
@@ -115,7 +115,7 @@ fn ended(transcript: &Transcript) -> &str {
     }
 }
 
-/// What an answer is tested for.
+/// A test of an answer.
 enum Test {
     Criterion(answer::Criterion),
     Form(form::Wanted),

@@ -9,7 +9,7 @@ use super::{super::Transcript, duty::regex};
 /// An agent or tool of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Target {
-    /// What people call it.
+    /// Its name for people.
     pub(super) name: String,
     /// The tool's name.
     pub(super) tool: String,
@@ -27,7 +27,7 @@ pub(super) fn key(name: &str) -> String {
     }
 }
 
-/// What these words name: exactly one agent or tool that was there in the run. A tool goes also by the name that its server has for it,
+/// The target that these words name: exactly one agent or tool that was there in the run. A tool goes also by the name that its server has for it,
 /// where that is no other's and no plain word.
 pub(super) fn target(words: &str, transcript: &Transcript) -> Option<Target> {
     static AROUND: LazyLock<Regex> = LazyLock::new(|| {
@@ -78,7 +78,7 @@ fn own(name: &str, transcript: &Transcript) -> Option<Target> {
     })
 }
 
-/// What a list names: `X`, `X and Y`, `X, Y or Z`; and whether one of them is enough.
+/// The targets in a list: `X`, `X and Y`, `X, Y or Z`; and whether one of them is enough.
 pub(super) fn targets(words: &str, transcript: &Transcript) -> Option<(Vec<Target>, bool)> {
     static BETWEEN: LazyLock<Regex> = LazyLock::new(|| regex(r"(?i),? (?:and|or) |, "));
     if let Some(target) = target(words, transcript) {

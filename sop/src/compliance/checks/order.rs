@@ -12,7 +12,7 @@ use super::{
 /// Characters of a task that are quoted.
 const LONGEST_QUOTATION: usize = 120;
 
-/// What was found, and whether nothing that happens later could change it.
+/// The finding, and whether nothing that happens later could change it.
 pub(super) struct Seen {
     pub(super) holds: bool,
     pub(super) is_lasting: bool,
@@ -152,7 +152,7 @@ impl Seen {
         }
     }
 
-    /// What is not so yet.
+    /// The condition that does not hold yet.
     pub(super) fn no(evidence: String) -> Self {
         Self {
             holds: false,
@@ -160,7 +160,7 @@ impl Seen {
         }
     }
 
-    /// What is not so, whatever follows.
+    /// The condition that does not hold, whatever follows.
     pub(super) fn bad(evidence: String, call: Option<usize>) -> Self {
         Self {
             holds: false,

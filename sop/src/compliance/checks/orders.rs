@@ -15,7 +15,7 @@ const VERB: &str = "(?:ask|call|consult|use|invoke|query|contact|involve|delegat
 const DOING: &str =
     "(?:asking|calling|consulting|using|invoking|querying|contacting|involving|delegating to)";
 
-/// What has to be so about the calls of a run.
+/// Condition on the calls of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// All of them are called.
@@ -37,7 +37,7 @@ pub(super) enum Order {
     After(Target, Target),
     NotBefore(Target, Target),
     Times(Target, u64, u64),
-    /// What goes with the calls of this target, or of all agents.
+    /// Content that goes with the calls of this target, or of all agents.
     With(Handing),
 }
 
@@ -198,7 +198,7 @@ fn with(duty: &Duty, found: &Captures<'_>, transcript: &Transcript) -> Option<Or
     }))
 }
 
-/// How often.
+/// Number of times.
 fn times(words: &str) -> Option<u64> {
     const NUMBERS: [&str; 10] = [
         "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
