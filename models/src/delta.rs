@@ -33,7 +33,7 @@ pub fn deltas() -> (DeltaSink, Deltas) {
     (DeltaSink(Some(shared.clone())), Deltas(shared))
 }
 
-/// Where a model puts the pieces of its answer. Dropping it ends the reader's sequence.
+/// Writer of the pieces of a model's answer. Dropping it ends the reader's sequence.
 #[derive(Debug)]
 pub struct DeltaSink(Option<Arc<Shared>>);
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use agenthub_runs::model::EmptyRequest;
 use serde::{Deserialize, Serialize};
 
-/// Why a model did not answer, by what the caller can do about it. Messages carry no keys.
+/// Failure of a model, by what the caller can do about it. Messages carry no keys.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Error {
@@ -18,9 +18,9 @@ pub enum Error {
     /// Too many requests, or the quota is used up.
     #[error("the model takes no more requests for the moment: {message}")]
     RateLimited {
-        /// What the provider said.
+        /// The provider's message.
         message: String,
-        /// When the provider wants to be asked again, if it said so.
+        /// Time after which the provider wants to be asked again, if it said so.
         retry_after: Option<Duration>,
     },
     /// No answer within the deadline.
@@ -35,7 +35,7 @@ pub enum Error {
     /// The model, or a filter before it, declined to answer.
     #[error("the model declined to answer: {0}")]
     Refused(String),
-    /// What came back is no answer.
+    /// The response is no answer.
     #[error("the model's answer cannot be read: {0}")]
     Malformed(String),
     /// A recording has no answer to the request; the message says which prompt is another one, and how.

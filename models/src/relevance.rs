@@ -9,16 +9,16 @@ use std::collections::BTreeSet;
 use agenthub_proto::{a2a::AgentCard, slug::slug};
 use rust_stemmers::{Algorithm, Stemmer};
 
-/// What is known of an agent, borrowed from wherever it is kept.
+/// Description of an agent, borrowed from wherever it is kept.
 #[derive(Debug, Clone, Default)]
 pub struct Card<'a> {
     /// The id.
     pub id: &'a str,
     /// A display name, where there is one besides the id.
     pub name: &'a str,
-    /// What the agent does.
+    /// Its description.
     pub description: &'a str,
-    /// What it can be asked for.
+    /// Its skills.
     pub skills: Vec<Skill<'a>>,
 }
 
@@ -181,7 +181,7 @@ fn names(id: &str) -> BTreeSet<(bool, String)> {
     all.filter(|(_, name)| !name.is_empty()).collect()
 }
 
-/// Where `name` stands in `text` as a word of its own.
+/// Places of `name` in `text` as a word of its own.
 fn occurrences<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = usize> + 't {
     let in_word = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
     text.match_indices(name)

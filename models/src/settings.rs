@@ -25,7 +25,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What to ask and how long to wait.
+/// Settings of a model: what to ask and how long to wait.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The provider and the model: `vertex/gemini-2.5-flash`, `openai/gpt-5`, `anthropic/…`, `bedrock/…`, `gemini/…`,
@@ -43,9 +43,9 @@ pub struct Settings {
     pub project: Option<String>,
     /// The Google Cloud location (`GCP_LOCATION`), else `global`; for Bedrock the region (`AWS_REGION`), else `us-east-1`.
     pub location: Option<String>,
-    /// How long a call may take in all, retries included; at most a day.
+    /// Deadline of a call, retries included; at most a day.
     pub timeout: Duration,
-    /// How often a call is repeated after a transient failure.
+    /// Retries of a call after transient failures.
     pub max_retries: u32,
     /// The pause before the first repetition; later ones are longer.
     pub backoff: Duration,

@@ -26,7 +26,7 @@ pub(super) async fn stream_in(text: &str, lengths: &[usize], deltas: &DeltaSink)
     }
 }
 
-/// What `request` and its answer would cost by the rule of thumb.
+/// Usage of `request` and its answer, by the rule of thumb.
 pub(super) fn usage(request: &Request, answer: &str, calls: &[ToolCall]) -> Usage {
     let call_tokens = |call: &ToolCall| {
         estimate_tokens(&call.name) + estimate_tokens(&call.arguments.to_string())

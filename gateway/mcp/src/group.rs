@@ -11,10 +11,10 @@ use tokio::process::Child;
 /// Starts the guard, and gives the end of its stdin.
 type Start = fn() -> io::Result<Box<dyn Write + Send>>;
 
-/// How the guard is started; it is when the first group begins.
+/// Command of the guard; it is started when the first group begins.
 static START: OnceLock<Start> = OnceLock::new();
 
-/// Where the guard is told which groups there are; none where it could not be started.
+/// Pipe by which the guard is told of groups; none where it could not be started.
 static GUARD: OnceLock<Option<Mutex<Box<dyn Write + Send>>>> = OnceLock::new();
 
 /// A process group, which is killed when this is dropped; where there is a [guard](guarded_by), also when this process is killed.

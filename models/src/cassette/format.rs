@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{Completion, Error, Request};
 
-/// What the first line says in its field `format`.
+/// Value of the first line's field `format`.
 pub(super) const FORMAT: &str = "agenthub-recording";
 
 /// The version that is written, and the only one that is read.
@@ -25,7 +25,7 @@ pub(super) struct Header {
     /// True if it called tools.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) calls_tools: bool,
-    /// When the recording began, as RFC 3339 has it.
+    /// Beginning of the recording, as RFC 3339 has it.
     recorded: String,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Entry {
     pub(super) ended: Ended,
 }
 
-/// What came of a request.
+/// Outcome of a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Ended {
@@ -66,7 +66,7 @@ pub(super) enum Ended {
     Abandoned,
 }
 
-/// Why a file is no recording that can be read.
+/// The reason why a file is no recording that can be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unreadable {
     #[error("is empty: nothing was recorded into it")]

@@ -91,7 +91,7 @@ fn nearest<'a>(asked: &Request, recorded: &[Candidate<'a>]) -> Option<Candidate<
     best.map(|(.., candidate)| candidate)
 }
 
-/// How much of what two requests say is in both, by lines: from 0 to 1.
+/// Share of two requests that is in both, by lines: from 0 to 1.
 fn likeness(one: &str, two: &str) -> f64 {
     let said = |text| str::lines(text).filter(|line| !line.starts_with('['));
     let mut counts: HashMap<&str, usize> = HashMap::new();
@@ -114,7 +114,7 @@ fn likeness(one: &str, two: &str) -> f64 {
     }
 }
 
-/// What is taken away from one request and put into the other, with a line around it, shortened.
+/// The difference of two requests, with a line around it, shortened.
 fn difference(recorded: &Request, asked: &Request) -> String {
     let (before, after) = (shown(recorded), shown(asked));
     let diff = TextDiff::configure()
@@ -180,7 +180,7 @@ fn around(text: &str, other: &str) -> String {
     format!("{before}{window}{after}")
 }
 
-/// Who was recorded, each once.
+/// The recorded askers, each once.
 fn listed(recorded: &[Candidate<'_>]) -> String {
     let mut names: Vec<String> = Vec::new();
     for candidate in recorded {

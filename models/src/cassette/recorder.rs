@@ -136,7 +136,7 @@ struct Tape {
 
 struct State {
     file: File,
-    /// How much is written; 0 before the first of it, which replaces what was there.
+    /// Bytes written so far; 0 before the first of them, which replace what was there.
     length: u64,
     /// The failures before the first answer, while there is a recording that it will replace.
     held: Option<String>,

@@ -18,7 +18,7 @@ use super::{
     variable::Normal,
 };
 
-/// How long a call waits that was given up when it was recorded, for whoever asks to give it up again.
+/// Time for which a call waits that was given up when it was recorded, for whoever asks to give it up again.
 const GIVEN_UP: Duration = Duration::from_secs(10);
 
 /// Answers from a recording, without any network or key.
@@ -36,9 +36,9 @@ struct Shared {
     calls_tools: bool,
     is_torn: bool,
     requests: Vec<Recorded>,
-    /// Where the requests of one key stand, in order.
+    /// Places of the requests of one key, in order.
     by_key: HashMap<String, Vec<usize>>,
-    /// How often each request was answered.
+    /// Number of answers to each request.
     served: Mutex<Vec<usize>>,
 }
 
@@ -254,7 +254,7 @@ mod tests {
         Request::new(vec![Message::system("You judge."), Message::user(words)])
     }
 
-    /// What is logged at this level where a request was not recorded.
+    /// Lines that are logged at this level where a request was not recorded.
     fn logged(level: Level) -> (String, String) {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("team.jsonl");

@@ -7,7 +7,7 @@ use super::super::{Message, Output, Part, Request, Role};
 /// The characters of a title, at most.
 const MAX_TITLE: usize = 80;
 
-/// Who asks: the first line of what the model is told to be, else of what it is told.
+/// The asker: the first line of what the model is told to be, else of what it is told.
 pub(super) fn asker(request: &Request) -> String {
     let of = |role: Role| request.messages.iter().filter(move |m| m.role == role);
     let told = of(Role::System).chain(of(Role::User));

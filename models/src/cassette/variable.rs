@@ -26,7 +26,7 @@ pub(super) struct Normal {
     variables: Variables,
 }
 
-/// What the placeholders stand for, in the order in which it appears in the request.
+/// Values that the placeholders stand for, in the order in which they appear in the request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Variables {
     /// Each once.
@@ -35,7 +35,7 @@ struct Variables {
     times: Vec<String>,
 }
 
-/// What a piece of text is.
+/// Kind of a piece of text.
 enum Kind {
     Id,
     Time,

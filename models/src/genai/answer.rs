@@ -14,7 +14,7 @@ const MAX_ANSWER: usize = 4 << 20;
 
 pub(super) struct Answer<'a> {
     text: String,
-    /// What came of the arguments of each call, by its id.
+    /// State of the arguments of each call, by its id.
     arguments: HashMap<String, String>,
     deltas: &'a DeltaSink,
     tools: &'a [ToolSpec],

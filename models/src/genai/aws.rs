@@ -14,7 +14,7 @@ use ring::{digest, hmac};
 
 use super::Secret;
 
-/// How long a key made here is good for. Each call makes its own.
+/// Lifetime of a key made here. Each call makes its own.
 const LIFETIME_S: u32 = 3_600;
 
 const HOST: &str = "bedrock.amazonaws.com";
@@ -27,7 +27,7 @@ pub(super) struct AccessKey {
     pub(super) secret: Secret,
     /// With keys that last for a time only.
     pub(super) session: Option<Secret>,
-    /// Where the model is asked.
+    /// Region in which the model is asked.
     pub(super) region: String,
 }
 

@@ -8,7 +8,7 @@ use super::tools;
 use super::turns::Turns;
 use crate::{Error, Output, Request, ToolCall, ToolSpec, Usage};
 
-/// How a provider is made to answer with JSON.
+/// Means by which a provider is made to answer with JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JsonStyle {
     /// It takes any JSON Schema.

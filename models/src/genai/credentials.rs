@@ -12,7 +12,7 @@ use crate::{Error, Secret};
 
 const SCOPES: &[&str] = &["https://www.googleapis.com/auth/cloud-platform"];
 
-/// Where the key of a call comes from. Google's tokens are kept and renewed by their provider.
+/// Source of a call's key. Google's tokens are kept and renewed by their provider.
 pub(super) enum Credentials {
     Key(Secret),
     Aws(AccessKey),

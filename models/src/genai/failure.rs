@@ -15,7 +15,7 @@ const MAX_MESSAGE: usize = 300;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
     pub(super) error: Error,
-    /// When the provider wants to be asked again.
+    /// Time after which the provider wants to be asked again.
     pub(super) retry_after: Option<Duration>,
 }
 

@@ -31,10 +31,10 @@ use credentials::Credentials;
 use outage::Outage;
 pub use settings::ConfigError;
 
-/// How long a connection may take to come about.
+/// Deadline of connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the project of the credentials is looked for.
+/// Deadline for finding the project of the credentials.
 const PROJECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest time that a call may be given.

@@ -5,7 +5,7 @@ use genai::adapter::AdapterKind;
 use super::aws::AccessKey;
 use crate::{Error, Secret, Settings};
 
-/// Why settings name no model that can be asked.
+/// The reason why settings name no model that can be asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// The model has no `provider/` before it.
@@ -49,7 +49,7 @@ impl From<ConfigError> for Error {
     }
 }
 
-/// How a call proves who makes it.
+/// Credential of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Credential {
     Key(Secret),
@@ -57,7 +57,7 @@ pub(super) enum Credential {
     GoogleDefault,
 }
 
-/// Where calls go. URLs end with a slash.
+/// Address of calls. URLs end with a slash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Address {
     Fixed(String),
@@ -120,7 +120,7 @@ impl Resolved {
     }
 }
 
-/// Where OpenAI itself is.
+/// Address of OpenAI itself.
 const OPENAI: &str = "https://api.openai.com/v1/";
 
 struct Provider {

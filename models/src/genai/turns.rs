@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::tools;
 use crate::{Part, Request, Role, quote};
 
-/// How a provider wants its turns.
+/// Order of turns that a provider wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turns {
     /// One turn per result of a tool.

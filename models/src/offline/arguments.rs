@@ -121,7 +121,7 @@ impl<'a> Filler<'a> {
         }
     }
 
-    /// What the words state of a property: in their JSON object, or as `name=value`.
+    /// The value that the words state of a property: in their JSON object, or as `name=value`.
     fn stated(&mut self, name: &str, schema: &Value) -> Option<Value> {
         let is_name = |key: &&String| key.eq_ignore_ascii_case(name);
         let key = self.stated.keys().find(is_name).cloned();

@@ -10,7 +10,7 @@ use super::{MAX_LISTED, how_to_configure};
 use crate::relevance::{self, Card, Skill};
 use crate::{Message, Part, Request, Role};
 
-/// What an agent is asked for of which neither skills nor task types are known.
+/// Task type of an agent of which neither skills nor task types are known.
 const ANY_TASK: &str = "task";
 
 /// The decision as JSON: what to delegate, or what to say.
@@ -191,7 +191,7 @@ struct Agent {
     description: String,
     #[serde(default)]
     skills: Vec<AgentSkill>,
-    /// What it registered for, where that is known.
+    /// The task types that it registered for, where they are known.
     #[serde(default)]
     task_types: Vec<String>,
 }
@@ -239,7 +239,7 @@ impl Agent {
     }
 }
 
-/// What became of a delegated task.
+/// Outcome of a delegated task.
 #[derive(Debug, Deserialize)]
 pub(super) struct Outcome {
     agent: String,
@@ -247,7 +247,7 @@ pub(super) struct Outcome {
     state: String,
     #[serde(default)]
     text: Option<String>,
-    /// Why it was not done, as a sentence that names the agent.
+    /// The reason why it was not done, as a sentence that names the agent.
     #[serde(default)]
     error: Option<String>,
 }

@@ -15,22 +15,22 @@ pub(super) const TOPICS: [&str; 6] = ["topic", "subject", "title", "theme", "que
 /// The most files that are read for one step.
 const MAX_FILES: usize = 4;
 
-/// What a tool gave in one of the steps before.
+/// Result of a tool in one of the steps before.
 pub(super) struct Made<'a> {
     /// The name of the tool.
     pub(super) tool: &'a str,
     pub(super) arguments: &'a Value,
-    /// What the step wanted of it.
+    /// The part of the step that was for it.
     pub(super) step: String,
-    /// Which of the rounds of calls it was.
+    /// Number of its round of calls.
     pub(super) round: usize,
     pub(super) value: &'a Value,
-    /// What it says; nothing where it failed.
+    /// Its text; nothing where it failed.
     pub(super) text: Option<String>,
 }
 
 impl Made<'_> {
-    /// Who gave it.
+    /// The tool that gave it.
     pub(super) fn name(&self) -> &str {
         let agent = self.value.get("agent").and_then(Value::as_str);
         agent.unwrap_or_else(|| self.tool.strip_prefix("agent_").unwrap_or(self.tool))
@@ -147,7 +147,7 @@ impl Handing<'_> {
         topic(self.turn)
     }
 
-    /// What the user gave to work with: what stands behind a colon that ends a word, else all the words. Times and addresses have others.
+    /// The material that the user gave: what stands behind a colon that ends a word, else all the words. Times and addresses have others.
     fn own_text(&self) -> String {
         let words = &self.turn.words;
         let mut colons = words.match_indices(':').map(|(at, _)| &words[at + 1..]);
@@ -177,7 +177,7 @@ impl Handing<'_> {
     }
 }
 
-/// What a request is about: the input that says so, else what its words say.
+/// The subject of a request: the input that says so, else what its words say.
 pub(super) fn topic(turn: &Turn<'_>) -> String {
     let given = TOPICS
         .iter()

@@ -93,7 +93,7 @@ impl<'a> One<'a> {
     }
 }
 
-/// What names the subject of a line: all up to the first full stop or quotation mark in a list, else the first word.
+/// The subject of a line: all up to the first full stop or quotation mark in a list, else the first word.
 fn head(line: &str) -> Option<&str> {
     let line = line.trim();
     if let Some(item) = line.strip_prefix(['-', '*', '•']) {

@@ -54,7 +54,7 @@ pub(super) fn answer(request: &Request) -> Option<String> {
     Some(format!("{said}\n\n{MARK}"))
 }
 
-/// What there is to work with.
+/// Material of an answer.
 struct Given {
     title: String,
     title_from_words: bool,
@@ -149,7 +149,7 @@ impl Given {
         text
     }
 
-    /// What can be counted in the draft, and which of the demands they meet.
+    /// Counts of the draft, and the demands that they meet.
     fn measured(&self) -> String {
         let text = self.draft.as_deref().unwrap_or_default();
         let body: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
@@ -200,7 +200,7 @@ fn speaks_of_review(task: &str) -> bool {
     words.any(|word| REVIEWS.iter().any(|stem| word.starts_with(stem)))
 }
 
-/// What the request is about, if it says so; else the task, if that is short enough.
+/// The subject of the request, if it says so; else the task, if that is short enough.
 fn title<'t>(task: &'t str, asked: &'t str) -> &'t str {
     match asked.contains("about ") || count(task) > MAX_TITLE {
         true => subject(asked).split(": ").next().unwrap_or_default(),

@@ -82,7 +82,7 @@ impl LanguageModel for Offline {
     }
 }
 
-/// What there is to say or to do.
+/// The next words or calls.
 #[derive(Debug, Clone, PartialEq)]
 enum Answer {
     Text(String),

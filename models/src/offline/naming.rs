@@ -2,12 +2,12 @@
 
 use crate::ToolSpec;
 
-/// What may stand before the name of whom a step addresses.
+/// Words that may stand before the name of whom a step addresses.
 const CALLS: [&str; 17] = [
     "ask", "tell", "use", "using", "let", "have", "call", "run", "invoke", "via", "through",
     "give", "send", "hand", "to", "with", "by",
 ];
-/// What may stand between such a word and the name, or between two names that are addressed together.
+/// Words that may stand between such a word and the name, or between two names that are addressed together.
 const FILLERS: [&str; 9] = [
     "the", "agent", "agents", "tool", "both", "and", "or", "then", "also",
 ];
@@ -25,7 +25,7 @@ const FORBIDS: [&[&str]; 7] = [
 /// A place where a text names a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mention {
-    /// Which of the tools.
+    /// Index of the tool.
     pub(super) tool: usize,
     /// The first byte behind the name.
     pub(super) end: usize,
@@ -84,7 +84,7 @@ fn names((at, tool): (usize, &ToolSpec)) -> Vec<Name> {
     names.filter_map(|name| named(at, name, false)).collect()
 }
 
-/// What a server calls its tool, which goes by `SERVER_TOOL`.
+/// A server's own name for its tool, which goes by `SERVER_TOOL`.
 fn own_name((at, tool): (usize, &ToolSpec)) -> Option<Name> {
     let (server, name) = tool.name.split_once('_')?;
     (server != "agent").then(|| named(at, name, true)).flatten()
@@ -154,7 +154,7 @@ fn in_sentence(text: &str, (from, to): (usize, usize), names: &[Name]) -> Vec<Me
     found
 }
 
-/// Where a name ends that stands here: behind the word "agent" or "tool" that goes with it. A part of a longer name is none.
+/// End of a name that stands here: behind the word "agent" or "tool" that goes with it. A part of a longer name is none.
 fn end_of(text: &str, start: usize, end: usize) -> Option<usize> {
     const GOES_WITH: [&str; 6] = ["-agent", "_agent", " agent", "-tool", "_tool", " tool"];
     let joins = |c: char| matches!(c, '-' | '_');

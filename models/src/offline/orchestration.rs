@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::how_to_configure;
 use crate::Request;
 
-/// Why a run ends that cannot begin.
+/// The reason with which a run ends that cannot begin.
 const NOBODY: &str = "no agent here offers what that needs";
 
 /// A capability, as the registry has it.
@@ -39,7 +39,7 @@ struct Review {
     pass: bool,
 }
 
-/// What may still be done.
+/// Limits of what may still be done.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Limits {
@@ -58,7 +58,7 @@ struct Board<'a> {
     reviews: Vec<Review>,
     threshold: f64,
     limits: Limits,
-    /// Why the answer before was refused.
+    /// The reason why the answer before was refused.
     rejected: Option<String>,
 }
 

@@ -60,7 +60,7 @@ pub(super) fn count(text: &str) -> usize {
     text.split_whitespace().count()
 }
 
-/// How many words are wanted, by the values that came as data.
+/// Number of words that are wanted, by the values that came as data.
 fn most(turn: &Turn<'_>) -> usize {
     let fields = turn.input.and_then(|input| input.as_object());
     let mut values = fields

@@ -22,16 +22,16 @@ const ENDS: [&str; 10] = [
 const CONDITIONS: [&str; 3] = ["if", "when", "where"];
 /// Whoever does one of these speaks about a text and makes none.
 const REVIEWS: [&str; 6] = ["review", "check", "judg", "verif", "proofread", "assess"];
-/// Who is called so does it too, but steps name them for other things as well.
+/// Tools of such names review too, but steps use the word for other things as well.
 const CRITICS: &str = "criti";
 /// The most words of what was said about a text that go into the answer.
 const MAX_REMARK: usize = 60;
 
-/// What the instructions have done with the tools that there are.
+/// The procedure of the instructions, for the tools that there are.
 pub(super) struct Procedure<'a> {
     tools: &'a [ToolSpec],
     stages: Vec<Stage>,
-    /// How the last step says what the answer is.
+    /// The last step's words on the answer.
     end: Option<String>,
 }
 
@@ -42,7 +42,7 @@ struct Stage {
     called: Vec<Mention>,
 }
 
-/// What is to be done next.
+/// The next step.
 pub(super) enum Next {
     /// Calls, by the names of tools and their arguments.
     Calls(Vec<(String, Value)>),
@@ -83,7 +83,7 @@ impl<'a> Procedure<'a> {
         (!stages.is_empty()).then_some(Self { tools, stages, end })
     }
 
-    /// What follows after what was done.
+    /// The next step after what was done.
     pub(super) fn next(&self, turn: &Turn<'_>) -> Next {
         let mut rounds = turn.rounds.iter().enumerate();
         let mut made: Vec<Made<'_>> = Vec::new();
@@ -111,7 +111,7 @@ impl<'a> Procedure<'a> {
         calls
     }
 
-    /// What the last step names, else the last result that is no review; of reviews the beginning, and what failed.
+    /// The results that the last step names, else the last result that is no review; of reviews the beginning, and what failed.
     fn answer(&self, turn: &Turn<'_>, made: &[Made<'_>]) -> String {
         let fine: Vec<&Made<'_>> = made.iter().filter(|one| one.text.is_some()).collect();
         let named = self.named_in_the_end(&fine);
@@ -168,7 +168,7 @@ impl<'a> Procedure<'a> {
 }
 
 impl Stage {
-    /// What it wants of the one of those that it calls.
+    /// The part of the step that is for the one that it calls.
     fn part(&self, is_meant: impl Fn(&Mention) -> bool) -> String {
         let mut called = self.called.iter();
         let Some(mention) = called.find(|mention| is_meant(mention)) else {
@@ -236,7 +236,7 @@ fn results<'v>(
     round.0.iter().map(result).collect()
 }
 
-/// What a step wants of one of those that it names: the rest of the sentence, up to the next name; the whole step where that says nothing.
+/// The part of a step that is for one of those that it names: the rest of the sentence, up to the next name; the whole step where that says nothing.
 fn part(step: &str, mention: &Mention, until: Option<usize>) -> String {
     let mut all = sentences(step).into_iter();
     let sentence = all.find(|(from, to)| (*from..*to).contains(&mention.start));
@@ -280,7 +280,7 @@ fn speaks_of_review(text: &str) -> bool {
     words.any(|word| REVIEWS.iter().any(|stem| word.starts_with(stem)))
 }
 
-/// What stands in quotation marks or backticks.
+/// Texts in quotation marks or backticks.
 fn quotations(text: &str) -> impl Iterator<Item = &str> {
     let marks = |c: char| matches!(c, '"' | '“' | '”' | '`');
     // Every second piece between the marks was inside of them.

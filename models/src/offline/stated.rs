@@ -28,7 +28,7 @@ pub(super) fn object(words: &str) -> Option<Map<String, Value>> {
     objects.next()
 }
 
-/// What `name=` is followed by: a quotation, or a word.
+/// The value behind `name=`: a quotation, or a word.
 pub(super) fn assigned<'a>(words: &'a str, name: &str) -> Option<&'a str> {
     if name.is_empty() {
         return None;

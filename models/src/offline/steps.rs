@@ -1,6 +1,6 @@
 //! The numbered steps of instructions.
 
-/// What a heading is called that steps stand under: one of its words.
+/// Words in a heading that steps stand under.
 const HEADINGS: [&str; 4] = ["steps", "procedure", "process", "workflow"];
 
 /// The steps in their order, each without its number and without marks of Markdown at the head of its lines.
@@ -37,7 +37,7 @@ pub(super) fn steps(instructions: &str) -> Vec<String> {
     found.find(|steps| !steps.is_empty()).unwrap_or_default()
 }
 
-/// What stands under one heading.
+/// Text under one heading.
 struct Section {
     level: usize,
     by_heading: Vec<String>,
@@ -112,7 +112,7 @@ fn is_called_steps(title: &str) -> bool {
     words.any(|word| HEADINGS.contains(&word))
 }
 
-/// What stands behind a number at the head of a line: `1. …`, `1) …`, `1: …`, `Step 1: …`.
+/// Text behind a number at the head of a line: `1. …`, `1) …`, `1: …`, `Step 1: …`.
 fn numbered(line: &str) -> Option<&str> {
     let line = line.trim_start_matches('*');
     let rest = match line.get(..4) {

@@ -54,7 +54,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// What the result says, without a word about who gave it; nothing where it is an error or empty.
+/// The result's text, without a word about who gave it; nothing where it is an error or empty.
 pub(super) fn content(value: &Value) -> Option<String> {
     if value
         .get("error")

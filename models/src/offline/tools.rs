@@ -19,7 +19,7 @@ pub(super) fn are_used(request: &Request) -> bool {
     !request.tools.is_empty() || Turn::of(request).results().next().is_some()
 }
 
-/// What the procedure of the instructions does next; without one, calls of what the words want, or words about what came back.
+/// The next step of the instructions' procedure; without one, calls of what the words want, or words about what came back.
 ///
 /// Everything after the last words of the user counts as done: no call is made twice with the same arguments.
 pub(super) fn answer(request: &Request) -> Answer {
@@ -85,7 +85,7 @@ fn filled(tool: &ToolSpec, words: &str, turn: &Turn<'_>) -> Vec<Value> {
     }
 }
 
-/// What was guessed for the calls that were made; empty where nothing was.
+/// The guesses in the calls that were made; empty where there were none.
 fn guesses(request: &Request, turn: &Turn<'_>) -> String {
     let mut lines = String::new();
     for (tool, words) in choose(&turn.words, &request.tools) {

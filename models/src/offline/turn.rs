@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{Message, Part, Request, Role, ToolCall};
 
-/// What the user said last, and what was done since.
+/// The user's last words, and the calls since.
 pub(super) struct Turn<'a> {
     /// The words; where there are none, what is handed over as data.
     pub(super) words: String,

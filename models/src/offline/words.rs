@@ -45,7 +45,7 @@ pub(super) fn asks_who_it_is(words: &str) -> bool {
             .any(|question| format!("{plain} ").starts_with(&format!("{question} ")))
 }
 
-/// What a request is about: what stands behind its first "about" up to the end of the sentence, else its first sentence.
+/// The subject of a request: what stands behind its first "about" up to the end of the sentence, else its first sentence.
 pub(super) fn subject(words: &str) -> &str {
     let words = words.trim();
     let rest = words
@@ -129,7 +129,7 @@ pub(super) fn numbers(words: &str) -> Vec<(usize, serde_json::Number)> {
     found
 }
 
-/// Where `phrase` stands in the words, as words of its own; case, hyphens and underscores don't matter.
+/// Place of `phrase` in the words, as words of its own; case, hyphens and underscores don't matter.
 pub(super) fn mention(words: &str, phrase: &str) -> Option<usize> {
     let phrase = plain(phrase);
     let phrase = phrase.trim();

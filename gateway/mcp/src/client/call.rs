@@ -26,10 +26,10 @@ const MAX_PAGES: usize = 64;
 /// The key of `_meta` under which a call says what it is known by: the same when it is made again after a crash, and only then.
 const KEY: &str = "agenthub/idempotency-key";
 
-/// How long it may take to call something off.
+/// Deadline for calling something off.
 const CALLING_OFF: Duration = Duration::from_secs(5);
 
-/// Why a request came to nothing.
+/// Failure of a request.
 pub(super) enum Failed {
     /// It was not sent: the session is over.
     NotSent,

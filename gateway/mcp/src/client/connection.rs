@@ -21,16 +21,16 @@ use super::{
     session::{OPENING, Session},
 };
 
-/// How long a server that cannot be used is left alone at first; every further failure doubles it.
+/// Time for which a server that cannot be used is left alone at first; every further failure doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
 /// The longest that a server is left alone.
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
-/// How long a server may take to be ready before it is said that it is waited for.
+/// Time for a server to be ready before it is said that it is waited for.
 const UNNOTICED: Duration = Duration::from_secs(3);
 
-/// How long [`Connection::close`] takes at most.
+/// Deadline of [`Connection::close`].
 const CLOSING: Duration = Duration::from_secs(8);
 
 /// The shortest time between two updates that show the progress of a call.
@@ -58,10 +58,10 @@ enum State {
     Closed,
 }
 
-/// What became of an attempt to open it, once that is known.
+/// Outcome of an attempt to open it, once that is known.
 type Opened = Option<Result<Arc<Session>, Error>>;
 
-/// How often in a row it was of no use, and when the last time was.
+/// Failures in a row, and the time of the last one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Failures {
     count: u32,
@@ -76,7 +76,7 @@ impl Failures {
         }
     }
 
-    /// How long it is left alone after so many failures.
+    /// Time for which it is left alone after so many failures.
     fn pause(self) -> Duration {
         match self.count {
             0 => Duration::ZERO,
@@ -107,12 +107,12 @@ impl Connection {
         &self.0.settings.name
     }
 
-    /// How long one call may take.
+    /// Deadline of one call.
     pub fn timeout(&self) -> Duration {
         self.0.settings.timeout
     }
 
-    /// What the server offers. Opens the connection if need be, for which a server has 20 s, and asks again only when the server has
+    /// The server's offer. Opens the connection if need be, for which a server has 20 s, and asks again only when the server has
     /// said that it has other tools. Cancel-safe.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Why a server gave nothing. Each says in one line which server, and what is known of the reason.
+/// Failure of a server. Each says in one line which server, and what is known of the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// It is not there, or does not get along with MCP. Trying again later can help.
@@ -10,7 +10,7 @@ pub enum Error {
     Unavailable {
         /// The server.
         server: String,
-        /// What happened.
+        /// The event.
         why: String,
     },
     /// It did not answer in time. What was asked for was called off at the server.
@@ -18,7 +18,7 @@ pub enum Error {
     TimedOut {
         /// The server.
         server: String,
-        /// How long it had.
+        /// Its deadline.
         limit: Duration,
     },
     /// It ended, or the connection did, while it worked: whether it has done its work is not known.
@@ -28,7 +28,7 @@ pub enum Error {
     Lost {
         /// The server.
         server: String,
-        /// What happened.
+        /// The event.
         why: String,
     },
     /// It answered with an error instead of a result.
@@ -36,7 +36,7 @@ pub enum Error {
     Refused {
         /// The server.
         server: String,
-        /// What it said, bounded.
+        /// Its message, bounded.
         message: String,
     },
     /// Nobody wants the result any more. What was asked for was called off at the server.

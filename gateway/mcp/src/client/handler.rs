@@ -30,7 +30,7 @@ pub(super) struct Handler(Arc<Heard>);
 #[derive(Debug)]
 struct Heard {
     server: String,
-    /// How often the list of tools has changed.
+    /// Number of changes of the list of tools.
     changes: AtomicU64,
     progress: Mutex<HashMap<ProgressToken, watch::Sender<String>>>,
 }
@@ -56,7 +56,7 @@ impl Handler {
         &self.0.server
     }
 
-    /// How often the list of tools has changed.
+    /// Number of changes of the list of tools.
     pub(super) fn changes(&self) -> u64 {
         self.0.changes.load(Ordering::Acquire)
     }

@@ -12,7 +12,7 @@ use super::why;
 /// The longest event of a server, in bytes.
 const MAX_EVENT: usize = 8 * 1024 * 1024;
 
-/// How a server is spoken to. Its token is read from the environment.
+/// Access to a server over HTTP. Its token is read from the environment.
 ///
 /// # Errors
 ///
@@ -45,7 +45,7 @@ fn install_tls() {
     });
 }
 
-/// Why a handshake failed, in words for people.
+/// The reason why a handshake failed, in words for people.
 pub(super) fn why(error: &ClientInitializeError, url: &str, token_env: Option<&str>) -> String {
     let chain = why::chain(error);
     let is_unauthorised = error.is_authorization_required()

@@ -34,7 +34,7 @@ pub struct Offer {
 pub struct LeftOut {
     /// Its name at the server, bounded; empty if it has none.
     pub name: String,
-    /// Why, in words for people.
+    /// The reason, in words for people.
     pub why: String,
 }
 
@@ -45,11 +45,11 @@ pub struct Offered {
     pub name: String,
     /// The name that models see unless another is chosen: `SERVER_TOOL`.
     pub full_name: String,
-    /// What models are told of it.
+    /// Its description for models.
     pub description: String,
     /// The schema of its input.
     pub schema: Value,
-    /// How the server's schema was changed, if it was.
+    /// Changes of the server's schema, if there are any.
     pub changed: Option<&'static str>,
     /// True if it may destroy something.
     changes: bool,
@@ -100,7 +100,7 @@ fn hashed(name: &str, whole: &str) -> String {
     format!("{}_{hash}", &name[..name.len().min(room)])
 }
 
-/// What a server lists, as an agent can use it.
+/// The offer made of a server's list, as an agent can use it.
 pub(super) fn offer(connection: &Connection, listed: Vec<Value>) -> Offer {
     let server = connection.name();
     let mut offer = Offer::default();

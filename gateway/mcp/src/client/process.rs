@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::Group;
 
-/// What a program sees of the environment, besides what the settings name.
+/// Variables of the environment that a program sees, besides those that the settings name.
 const ENVIRONMENT: [&str; 8] = [
     "PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ",
 ];
@@ -32,10 +32,10 @@ const MAX_LINE: usize = 1024;
 /// The most that is logged of one program, in bytes.
 const MAX_LOGGED: usize = 1024 * 1024;
 
-/// How long a program whose stdin is closed may take to end by itself, and then once more after SIGTERM.
+/// Time for a program whose stdin is closed to end by itself, and then once more after SIGTERM.
 const GRACE: Duration = Duration::from_millis(1_500);
 
-/// How long what an ended program has said is read.
+/// Time for which the output of an ended program is read.
 const READING: Duration = Duration::from_millis(200);
 
 /// A program that runs. Dropping it kills whatever it started.

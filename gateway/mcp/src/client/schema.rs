@@ -45,7 +45,7 @@ const NAMED: [&str; 5] = [
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Fit {
     pub(super) schema: Value,
-    /// What was changed, if anything that matters.
+    /// Changes that matter, if there are any.
     pub(super) changed: Option<&'static str>,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Fit {
 ///
 /// # Errors
 ///
-/// Why no agent can use it.
+/// The reason why no agent can use it.
 pub(super) fn fit(schema: Option<&Value>) -> Result<Fit, String> {
     let mut schema = match schema {
         None | Some(Value::Null) => Map::new(),

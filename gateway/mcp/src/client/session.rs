@@ -26,13 +26,13 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{Reach, ServerSettings, handler::Handler, http, process::Program, why};
 
-/// How long a server may take from its start to the end of the handshake: what `npx` and the like fetch first takes its time.
+/// Deadline for a server from its start to the end of the handshake: what `npx` and the like fetch first takes its time.
 pub(super) const OPENING: Duration = Duration::from_secs(20);
 
-/// How long the protocol may take to end a session.
+/// Deadline of the protocol's end of a session.
 const ENDING: Duration = Duration::from_secs(3);
 
-/// How long a program whose stdout has ended may take to say how.
+/// Time for a program whose stdout has ended to say how.
 const FALLING: Duration = Duration::from_millis(500);
 
 /// The longest message of a server over stdio, in bytes.
@@ -49,13 +49,13 @@ pub(super) struct Session {
     end: CancellationToken,
     /// True if the server has answered anything but the handshake.
     has_answered: AtomicBool,
-    /// What it lists, and after how many changes.
+    /// The list of tools, and after how many changes it was read.
     listed: Mutex<Option<(u64, Arc<[Value]>)>>,
 }
 
 type Service = RunningService<RoleClient, Handler>;
 
-/// Why a handshake came to nothing.
+/// The reason why a handshake came to nothing.
 enum Broken {
     /// The server answered the beginning of it with an error.
     Refused(String),
@@ -68,7 +68,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Why there is none, in words for people.
+    /// The reason why there is none, in words for people.
     pub(super) async fn open(
         settings: &ServerSettings,
         tasks: &TaskTracker,
@@ -120,7 +120,7 @@ impl Session {
         self.has_answered.store(true, Ordering::Release);
     }
 
-    /// What the server listed, unless it has said that it has other tools since.
+    /// The list of tools, unless the server has said that it has others since.
     pub(super) fn listed(&self) -> Option<Arc<[Value]>> {
         let listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
         let (changes, tools) = listed.as_ref()?;
@@ -196,7 +196,7 @@ async fn begin_with(
     Err(broken)
 }
 
-/// What happened, and what the program has said of it.
+/// The event, and what the program has said of it.
 fn told(how: String, said: &str) -> String {
     match said {
         "" => how,

@@ -10,20 +10,20 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct ServerSettings {
     /// Its name, with which those of its tools begin.
     pub name: String,
-    /// Where it is.
+    /// Its address or command.
     pub reach: Reach,
-    /// How long one call of a tool may take, with what it takes to come back to a server that has gone.
+    /// Deadline of one call of a tool, with what it takes to come back to a server that has gone.
     pub timeout: Duration,
 }
 
-/// Where a server is.
+/// Address or command of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// A program of this machine, spoken to over its stdin and stdout.
     Command {
         /// The program and its arguments; at least the program.
         line: Vec<String>,
-        /// Where it runs, and where a relative path of the program begins; `None` for where this process does.
+        /// Working folder, in which a relative path of the program begins; `None` for that of this process.
         folder: Option<PathBuf>,
         /// The variables of the environment that it sees, besides `PATH`, `HOME` and the like.
         environment: Vec<String>,

@@ -29,7 +29,7 @@ pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
     plain(&whole)
 }
 
-/// What it came from in the first place.
+/// The first source of an error.
 pub(super) fn root(error: &(dyn Error + 'static)) -> String {
     plain(
         &causes(error)
@@ -66,7 +66,7 @@ fn inner<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
     error
 }
 
-/// What a server said instead of giving a result.
+/// A server's words in place of a result.
 pub(super) fn refused(error: &ErrorData) -> String {
     match error.message.trim() {
         "" => format!("error {}", error.code.0),

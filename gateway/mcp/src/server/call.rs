@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use super::{Shared, progress, result, tools};
 
-/// How long what an agent showed last may take on its way to the client, once the result is there.
+/// Time for an agent's last progress to reach the client, once the result is there.
 const LAST_PROGRESS: Duration = Duration::from_secs(1);
 
 /// Calls a tool.
@@ -83,7 +83,7 @@ impl Call<'_> {
     ///
     /// # Errors
     ///
-    /// Why nothing became of it, in words.
+    /// The reason of a failure, in words.
     async fn run(&self, delegation: Delegation) -> Result<(String, Outcome), String> {
         let delegation = self.placed(delegation).await?;
         let agent = &*self.tool.agent;

@@ -19,10 +19,10 @@ use super::hub::{Hub, State, is_connected};
 const QUIET: Duration = Duration::from_millis(300);
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// How long a client may take to be told.
+/// Deadline for telling a client.
 const TELLING: Duration = Duration::from_secs(5);
 
-/// What clients were last able to list.
+/// The list that clients were last able to see.
 #[derive(Debug, PartialEq)]
 enum Shown {
     /// It was not looked at yet.

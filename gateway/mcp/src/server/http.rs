@@ -16,13 +16,13 @@ use rmcp::transport::streamable_http_server::{
 
 use super::{Shared, handler::Handler};
 
-/// Where clients find it.
+/// Path of the endpoint.
 const PATH: &str = "/mcp";
 
 /// The clients at a time that have a session, as those of the protocol before 2026-07-28 do.
 const MAX_SESSIONS: usize = 1_000;
 
-/// How long a session is kept in which nothing happens.
+/// Time for which a session is kept in which nothing happens.
 const IDLE: Duration = Duration::from_secs(6 * 60 * 60);
 
 /// The longest request, in bytes: what the hub takes as a message, and some more.
@@ -51,7 +51,7 @@ pub(super) fn router(shared: &Arc<Shared>, address: SocketAddr) -> Router {
         .layer(from_fn_with_state(sessions, bounded))
 }
 
-/// Who may ask. On loopback that are those who call it by a name of this machine, so that no page can lead here under a name of its own;
+/// Guard of the endpoint. On loopback those may ask who call it by a name of this machine, so that no page can lead here under a name of its own;
 /// elsewhere its names are not known. Pages of browsers may not ask, unless they are of this address.
 fn guarded(address: SocketAddr) -> StreamableHttpServerConfig {
     let config = StreamableHttpServerConfig::default().enforce_origin_validation();

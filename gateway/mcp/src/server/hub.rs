@@ -9,14 +9,14 @@ use tokio::{
 };
 use uuid::Uuid;
 
-/// How long the first try may take, for which the client waits.
+/// Deadline of the first try, for which the client waits.
 const FIRST: Duration = Duration::from_secs(1);
 
 /// The pauses between two tries: the first, and the longest.
 const PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// How long whoever needs the hub waits for it.
+/// Time for which whoever needs the hub waits for it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The connection to the hub, found again whenever it is lost.
@@ -108,7 +108,7 @@ impl Hub {
     ///
     /// # Errors
     ///
-    /// Why there is no hub, and what can be done.
+    /// The reason why there is no hub, and what can be done.
     pub(super) async fn client(&self) -> Result<Client, String> {
         let mut state = self.state();
         let here = state.wait_for(|state| matches!(state, State::Here(_)));

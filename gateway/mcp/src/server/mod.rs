@@ -28,15 +28,15 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{changes::Changes, handler::Handler, hub::Hub};
 
-/// How long calls may take to be called back from their agents when the server stops.
+/// Time for calls to be called back from their agents when the server stops.
 const DRAIN: Duration = Duration::from_secs(4);
 
-/// How agents are offered.
+/// Settings of a server.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The hub's address, such as `http://127.0.0.1:50051`.
     pub hub: String,
-    /// How long a call may take until its task is called off.
+    /// Time for a call until its task is called off.
     pub timeout: Duration,
     /// The calls that may be under way at a time; a further one is refused.
     pub max_calls: usize,
@@ -64,7 +64,7 @@ pub struct Server {
     shared: Arc<Shared>,
 }
 
-/// What all clients share.
+/// State that all clients share.
 #[derive(Debug)]
 struct Shared {
     settings: Settings,
@@ -74,7 +74,7 @@ struct Shared {
     room: Semaphore,
     /// Ends everything.
     stop: CancellationToken,
-    /// What was spawned, and the calls under way.
+    /// Spawned tasks, and the calls under way.
     tasks: TaskTracker,
 }
 
@@ -104,7 +104,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// What comes first is not the beginning of MCP.
+    /// The first message is not the beginning of MCP.
     pub async fn serve<R, W>(&self, input: R, output: W) -> Result<(), NotAClient>
     where
         R: AsyncRead + Send + Unpin + 'static,

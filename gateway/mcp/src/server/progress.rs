@@ -5,7 +5,7 @@ use agenthub_sdk::{Update, proto::a2a::Role};
 /// The longest message, in characters.
 const MAX_CHARS: usize = 4_000;
 
-/// What an update says; nothing if it is the end, which the result tells, or our own.
+/// The text of an update; nothing if it is the end, which the result tells, or our own.
 pub(super) fn words(update: &Update) -> Option<String> {
     let text = match update {
         Update::Status(event) => {

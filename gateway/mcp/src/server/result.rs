@@ -22,7 +22,7 @@ pub(super) fn refused(why: impl Into<String>) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(why)])
 }
 
-/// What became of a task in this conversation.
+/// Outcome of a task in this conversation.
 pub(super) fn of(tool: &AgentTool, context: &str, outcome: &Outcome) -> CallToolResult {
     let parts = parts(outcome);
     let data: Vec<Value> = distinct(parts.iter().filter_map(|part| part.as_data()));

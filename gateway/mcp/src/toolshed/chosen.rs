@@ -8,7 +8,7 @@ use crate::client::{Offer, Offered};
 /// The most tools that a model is offered.
 const MAX_TOOLS: usize = 64;
 
-/// What was found so far.
+/// Tools that were found so far.
 #[derive(Default)]
 pub(super) struct Chosen {
     pub(super) resolved: Resolved,

@@ -19,7 +19,7 @@ use self::chosen::Chosen;
 pub use self::tables::{Named, Names, Server, Servers, check};
 use crate::client::{Connection, Offer, ServerSettings};
 
-/// How long a call that has had its time may take to end.
+/// Time for a call to end that has had its time.
 const CALLING_OFF: Duration = Duration::from_secs(5);
 
 /// The names that are listed in a help text.
@@ -50,9 +50,9 @@ pub struct Resolved {
 pub struct Unknown {
     /// The name.
     pub name: String,
-    /// What is wrong.
+    /// The fault.
     pub why: String,
-    /// What to do.
+    /// The advice.
     pub help: Option<String>,
 }
 
@@ -115,12 +115,12 @@ impl Toolshed {
         }
     }
 
-    /// What is wrong with a name, as far as that can be told without asking a server.
+    /// The fault of a name, as far as that can be told without asking a server.
     pub fn check(&self, name: &str) -> Option<Unknown> {
         self.wanted(name).is_none().then(|| self.unknown(name))
     }
 
-    /// What the names stand for. The servers among them are connected to, at the same time.
+    /// The tools of the names. The servers among them are connected to, at the same time.
     ///
     /// # Errors
     ///

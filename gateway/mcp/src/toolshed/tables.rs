@@ -23,9 +23,9 @@ pub type Names = BTreeMap<String, Named>;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "ServerTable")]
 pub struct Server {
-    /// Where it is.
+    /// Its address or command.
     pub reach: Reach,
-    /// How long a call may take.
+    /// Deadline of a call.
     pub timeout: Duration,
 }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// How deep a schema is looked into.
+/// Depth to which a schema is looked into.
 const MAX_DEPTH: usize = 3;
 
-/// What the person said.
+/// Input with the person's words.
 const OBJECTIVE: &str = "objective";
 
 /// Something that an earlier step gives.
@@ -128,7 +128,7 @@ pub(super) fn may_be_text(schema: &Value) -> bool {
     types.is_empty() || types.contains("string")
 }
 
-/// Where a schema has a property of this name, the shallowest first, and the property's own schema. Only what is required is sure to be there.
+/// Places where a schema has a property of this name, the shallowest first, and the property's own schema. Only what is required is sure to be there.
 pub(super) fn path_to<'s>(
     schema: &'s Value,
     name: &str,

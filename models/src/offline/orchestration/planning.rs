@@ -85,7 +85,7 @@ fn reachable<'a>(board: &'a Board<'_>) -> Vec<Planned<'a>> {
     planned
 }
 
-/// What the capability is given; nothing if it needs something that there is not.
+/// Input of the capability; nothing if it needs something that there is not.
 fn payload(
     board: &Board<'_>,
     planned: &[Planned<'_>],
@@ -118,7 +118,7 @@ fn payload(
     Some(payload)
 }
 
-/// What it is all for: a review of something that is made, else the last thing that is made.
+/// The goal: a review of something that is made, else the last thing that is made.
 fn goal<'p, 'a>(planned: &'p [Planned<'a>]) -> Option<&'p Planned<'a>> {
     let is_made = |name: &str| {
         planned

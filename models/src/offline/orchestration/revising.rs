@@ -7,10 +7,10 @@ use super::{
     connecting::{last_word, may_be_list, path_to, properties, required},
 };
 
-/// What names of properties that take a review's findings contain.
+/// Words in the names of properties that take a review's findings.
 const FINDINGS: [&str; 5] = ["revision", "feedback", "findings", "issues", "notes"];
 
-/// What names of properties that take what was made before begin with.
+/// Beginnings of the names of properties that take what was made before.
 const BEFORE: [&str; 4] = ["previous", "prior", "last", "current"];
 
 /// Operations that have made again what this review looked at, and have it reviewed again; nothing where nobody made it.
@@ -115,7 +115,7 @@ pub(super) fn best<'b>(board: &'b Board<'_>) -> Option<&'b Review> {
         })
 }
 
-/// What the result consists of: what the plan says, of the best round. What has no output is left out.
+/// The parts of the result: those that the plan names, of the best round. What has no output is left out.
 pub(super) fn artifacts(board: &Board<'_>) -> Value {
     let last = board
         .reviews
