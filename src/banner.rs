@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::{logging::Target, model, settings::Model};
 
-/// What there is to say.
+/// Content of the banner.
 #[derive(Clone, Debug)]
 pub(crate) struct Banner {
-    /// How this program was called.
+    /// The command by which this program was called.
     pub(crate) program: String,
     pub(crate) grpc: SocketAddr,
     pub(crate) http: SocketAddr,
@@ -25,7 +25,7 @@ pub(crate) struct Banner {
     pub(crate) talk: Talk,
 }
 
-/// Where the chat is.
+/// Place of the chat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Talk {
     /// It follows.

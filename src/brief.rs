@@ -27,12 +27,12 @@ const MAX_BYTES: u64 = 1 << 20;
 /// A file as it was read.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
-    /// What it is called in errors.
+    /// Its name in errors.
     name: String,
     text: String,
 }
 
-/// What the file says; nothing is `None`.
+/// Fields of the file; nothing is `None`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Fields {
@@ -93,13 +93,13 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// What is wrong in it, with its place and what is allowed there.
+    /// The fault, with its place and what is allowed there.
     pub(crate) fn request(&self) -> anyhow::Result<StartRunRequest> {
         let fields: Fields = place::read(&self.text).map_err(|fault| self.at(&fault))?;
         Ok(fields.into())
     }
 
-    /// What whoever takes the brief has against it, with the place of the field that is meant in this file.
+    /// The faults that whoever takes the brief finds, each with the place of its field in this file.
     pub(crate) fn placed(&self, field: Option<&str>, error: &str) -> String {
         match field.and_then(|field| place::find(&self.text, field)) {
             Some(Place { line, column, .. }) => format!("{}:{line}:{column}: {error}", self.name),

@@ -9,7 +9,7 @@ use agenthub_sdk::model::{LanguageModel, Recorder, Replayer};
 use agenthub_terminal::output;
 use anyhow::bail;
 
-/// What the command line says.
+/// Recording or replay, as the command line asks for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// `--record FILE`
@@ -64,7 +64,7 @@ impl Cassette {
         })
     }
 
-    /// What answers in place of every model, if anything does.
+    /// The replayer in place of every model, if there is one.
     pub(crate) fn replayer(&self) -> Option<&Replayer> {
         match self {
             Self::Replay(replayer) => Some(replayer),

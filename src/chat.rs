@@ -30,7 +30,7 @@ use std::{
 /// Terminals on which no line can be edited.
 const UNABLE: [&str; 3] = ["dumb", "cons25", "emacs"];
 
-/// What there is to chat on.
+/// Devices of a chat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Terminal {
     /// A terminal on which lines can be edited.

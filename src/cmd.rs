@@ -26,13 +26,13 @@ use crate::{
     settings::Settings,
 };
 
-/// What servers and agents log if nothing else was said.
+/// Log filter of servers and agents if nothing else was said.
 const SERVER_LEVEL: &str = "info";
 
-/// What commands log that end by themselves.
+/// Log filter of commands that end by themselves.
 const CLIENT_LEVEL: &str = "warn";
 
-/// What a server of MCP logs. What the library of the protocol says of single requests repeats what is logged of calls.
+/// Log filter of a server of MCP. What the library of the protocol says of single requests repeats what is logged of calls.
 const MCP_LEVEL: &str = "info,rmcp=warn,rmcp::service=off";
 
 /// Runs a command. The exit code is only told where there is no error to print.

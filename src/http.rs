@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use listening::Listening;
 
-/// How long requests may take to end.
+/// Time for requests to end.
 const DRAIN: Duration = Duration::from_secs(1);
 
 /// An address that is taken but not served yet: connections wait.
@@ -55,7 +55,7 @@ impl Bound {
         Ok(Self { listener, address })
     }
 
-    /// Where it is.
+    /// Its address.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
@@ -75,7 +75,7 @@ impl Bound {
 }
 
 impl HttpServer {
-    /// Where it listens.
+    /// Address on which it listens.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
@@ -120,7 +120,7 @@ pub(crate) fn check(flag: &str, address: Listen, insecure: bool) -> anyhow::Resu
     )
 }
 
-/// What is said where an address cannot be had.
+/// Error where an address cannot be had.
 pub(crate) fn cannot_listen(flag: &str, address: Listen) -> String {
     format!(
         "cannot listen on {address} ({flag}); if another program has it (another hub?), stop that, or choose \

@@ -36,7 +36,7 @@ pub(crate) struct Kept {
     pub(crate) instance: String,
     /// The journals of other agents with the same data folder.
     pub(crate) others: Option<Arc<dyn Others>>,
-    /// How long the runs are kept once they are over, if that was set.
+    /// Retention of the runs once they are over, if it was set.
     pub(crate) keep: Option<Duration>,
     _lock: Option<File>,
 }

@@ -18,7 +18,7 @@ const MAX_FILE: u64 = 8 * 1024 * 1024;
 /// Libraries that log what they send and receive, and each failure. They have to be named to be heard.
 const TALKATIVE: [&str; 2] = ["rmcp", "genai"];
 
-/// Where the log goes.
+/// Destination of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// Standard error.
@@ -29,7 +29,7 @@ pub(crate) enum Target {
     Nowhere,
 }
 
-/// Where the log goes while a chat has the terminal. Standard error is used if it is redirected.
+/// The destination while a chat has the terminal. Standard error is used if it is redirected.
 pub(crate) fn beside_chat(data: Option<&Path>, file: &str) -> Target {
     match (io::stderr().is_terminal(), data) {
         (false, _) => Target::Stderr,

@@ -40,7 +40,7 @@ use crate::{
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// How long threads that wait for a terminal are waited for at the end.
+/// Time for threads that wait for a terminal to end.
 const THREADS: Duration = Duration::from_millis(100);
 
 fn main() -> ExitCode {

@@ -71,7 +71,7 @@ pub(crate) fn described(settings: &Model) -> String {
     recorded.unwrap_or_else(|| name.to_owned())
 }
 
-/// How to have another model, where there is only the stand-in.
+/// The advice on how to have another model, where there is only the stand-in.
 pub(crate) fn advice(settings: &Model) -> Option<&'static str> {
     (settings.name == OFFLINE && settings.cassette == Cassette::None).then_some(
         "for a real one: --model openai/gpt-5 with OPENAI_API_KEY; also vertex/…, anthropic/…, ollama/…",

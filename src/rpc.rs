@@ -13,10 +13,10 @@ use tonic::{
 
 use crate::http::cannot_listen;
 
-/// How long calls may take to end.
+/// Time for calls to end.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// How often a connection that is silent is asked whether it is still there, and how long it may take to say so.
+/// Interval at which a silent connection is asked whether it is still there, and the time it has to say so.
 const KEEPALIVE: Duration = Duration::from_secs(20);
 
 /// A server of gRPC. [`shutdown`](Self::shutdown) it; dropping it does not stop it.
@@ -53,7 +53,7 @@ pub(crate) async fn serve(address: Listen, services: Routes) -> anyhow::Result<R
 }
 
 impl RpcServer {
-    /// Where it listens.
+    /// Address on which it listens.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }

@@ -14,7 +14,7 @@ use crate::{
     settings::Settings,
 };
 
-/// How long streams may take to end.
+/// Time for streams to end.
 const DRAIN: Duration = Duration::from_secs(3);
 
 /// A hub that serves gRPC and HTTP. [`shutdown`](Self::shutdown) it; dropping it stops gRPC at once and HTTP never.
@@ -64,12 +64,12 @@ impl Serving {
         Ok(serving)
     }
 
-    /// Where gRPC listens.
+    /// Address of gRPC.
     pub(crate) fn grpc(&self) -> SocketAddr {
         self.server.address()
     }
 
-    /// Where HTTP listens.
+    /// Address of HTTP.
     pub(crate) fn http(&self) -> SocketAddr {
         self.http.address()
     }

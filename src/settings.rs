@@ -34,25 +34,25 @@ const FILE: &str = "agenthub.toml";
 /// The model that needs nothing.
 pub(crate) const OFFLINE: &str = "offline";
 
-/// How everything is to be.
+/// Settings of everything.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Settings {
     /// The hub's address.
     pub(crate) hub: String,
-    /// Where gRPC listens.
+    /// Address of gRPC.
     pub(crate) grpc: Listen,
-    /// Where HTTP listens.
+    /// Address of HTTP.
     pub(crate) http: Listen,
-    /// Where files go; see [`data`](Self::data).
+    /// Folder of files; see [`data`](Self::data).
     data: PathBuf,
     ephemeral: bool,
     /// Other machines may reach the hub.
     pub(crate) insecure: bool,
-    /// What to log, if that was said.
+    /// Log filter, if one was set.
     #[serde(default)]
     pub(crate) log: Option<String>,
-    /// How many ended tasks the hub keeps.
+    /// Ended tasks that the hub keeps.
     #[serde(default)]
     pub(crate) ended_tasks: EndedTasks,
     /// MiB of waiting mail that the hub has in memory, if that was said.
@@ -64,10 +64,10 @@ pub(crate) struct Settings {
     /// Seconds that an agent may be away before its work is called back, if that was said.
     #[serde(default)]
     pub(crate) away_grace_seconds: Option<u32>,
-    /// How long the runs of agents are kept once they are over.
+    /// Retention of the runs of agents once they are over.
     #[serde(default)]
     pub(crate) keep_runs: KeepRuns,
-    /// Which model decides.
+    /// The model that decides.
     pub(crate) model: Model,
     /// The MCP servers, by their names.
     #[serde(default, rename = "mcp")]
@@ -75,15 +75,15 @@ pub(crate) struct Settings {
     /// Further names for tools and agents.
     #[serde(default, rename = "tools")]
     pub(crate) names: Names,
-    /// How folders of SOPs are taken.
+    /// Settings of folders of SOPs.
     #[serde(default)]
     pub(crate) sop: Sop,
-    /// How A2A is served.
+    /// Settings of A2A.
     #[serde(default)]
     pub(crate) a2a: A2a,
 }
 
-/// Which model decides, and how it is reached.
+/// Settings of the model that decides.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Model {
@@ -101,7 +101,7 @@ pub(crate) struct Model {
     /// The Google Cloud location or AWS region.
     #[serde(default)]
     pub(crate) location: Option<String>,
-    /// What is recorded or replayed; the command line alone says so.
+    /// Recording or replay; the command line alone says so.
     #[serde(skip)]
     pub(crate) cassette: Cassette,
 }
@@ -143,7 +143,7 @@ impl std::fmt::Debug for ApiKey {
     }
 }
 
-/// What one source says; nothing is `None`.
+/// Settings of one source; nothing is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Layer {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -171,7 +171,7 @@ pub(crate) struct Layer {
     pub(crate) model: ModelLayer,
 }
 
-/// What one source says of the model.
+/// Settings of the model in one source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct ModelLayer {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -214,7 +214,7 @@ impl Settings {
         Self::of(flags, &env, &file)
     }
 
-    /// What a file says, without flags and environment.
+    /// Settings of a file, without flags and environment.
     #[cfg(test)]
     pub(crate) fn of_text(file: &str) -> anyhow::Result<Self> {
         Self::of(&Layer::default(), &|_| None, &File::of_text(file))

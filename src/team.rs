@@ -9,7 +9,7 @@ use futures_util::future::{join_all, try_join_all};
 
 use crate::{journal::Kept, settings::Settings, telemetry::Telemetry};
 
-/// How long they may go on when they are stopped.
+/// Time for them to go on when they are stopped.
 const DRAIN: Duration = Duration::from_secs(1);
 
 /// A specialist: an agent with a skill that takes and gives data.

@@ -33,10 +33,10 @@ use opentelemetry_sdk::{
 };
 use tokio::task::spawn_blocking;
 
-/// How long what waits may take to go out at the end.
+/// Time for what waits to go out at the end.
 const LAST: Duration = Duration::from_secs(2);
 
-/// What this program calls itself, where nothing else was said.
+/// Name of this program, where nothing else was said.
 const SERVICE: &str = "agenthub";
 
 /// The variables that turn it on.
@@ -45,7 +45,7 @@ const ENDPOINTS: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_ENDPOINT",
 ];
 
-/// Where spans go, if anywhere. [`stop`](Self::stop) it; otherwise what waits may be lost.
+/// Exporter of spans, if they go anywhere. [`stop`](Self::stop) it; otherwise what waits may be lost.
 #[derive(Debug, Default)]
 pub(crate) struct Telemetry(Option<Arc<Sender>>);
 
@@ -80,7 +80,7 @@ impl Telemetry {
         )))))
     }
 
-    /// Where spans are to be put, if anywhere.
+    /// Endpoint of spans, if there is one.
     pub(crate) fn sink(&self) -> Option<Arc<dyn SpanSink>> {
         let sender = self.0.clone()?;
         Some(sender)

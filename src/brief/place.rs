@@ -6,7 +6,7 @@ use agenthub_sop::{
 };
 use serde::de::DeserializeOwned;
 
-/// What fields of a brief take, by the end of their path.
+/// Values that fields of a brief take, by the end of their path.
 const TAKEN: [(&str, &str); 11] = [
     ("mode", "`app` or `chat`"),
     ("payload", "an object"),
@@ -21,7 +21,7 @@ const TAKEN: [(&str, &str); 11] = [
     ("calls", "a whole number"),
 ];
 
-/// What is wrong in a document.
+/// A fault of a document.
 #[derive(Clone, Debug)]
 pub(super) struct Fault {
     pub(super) place: Option<Place>,
@@ -36,7 +36,7 @@ pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
     })
 }
 
-/// Where the value of a field is, by its path (`constraints.acceptanceCriteria[1]`), if it is there.
+/// Place of a field's value, by its path (`constraints.acceptanceCriteria[1]`), if it is there.
 pub(super) fn find(text: &str, path: &str) -> Option<Place> {
     let tree = yaml::tree(text).ok()?;
     tree.find(path).map(|node| node.place)

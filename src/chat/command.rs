@@ -1,6 +1,6 @@
 //! Commands of the chat, read from a line.
 
-/// What the user wants.
+/// Command of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Input<'a> {
     /// Nothing was written.
@@ -51,7 +51,7 @@ pub(super) fn completions(line: &str) -> Vec<&'static str> {
     WRITTEN.into_iter().filter(fits).collect()
 }
 
-/// What `/help` says.
+/// Text of `/help`.
 pub(super) const HELP: &str = "\
 /agents  the agents of the hub
 /tasks   the tasks of this conversation
@@ -66,7 +66,7 @@ pub(super) const HELP: &str = "\
 While Cortex works: Enter lets it work in the background, Ctrl-C cancels. What you write meanwhile is kept.
 A line that begins with // is said with one /.";
 
-/// What the line means.
+/// The command of a line.
 pub(super) fn parse(line: &str) -> Input<'_> {
     let line = line.trim();
     if line.is_empty() {

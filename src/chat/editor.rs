@@ -27,10 +27,10 @@ use super::command::completions;
 /// The lines that are remembered.
 const HISTORY: usize = 1_000;
 
-/// What the editor tells the terminal to do when a line is begun, undone: pasted text is not marked any more.
+/// Sequence that undoes what the editor tells the terminal when a line is begun: pasted text is not marked any more.
 const UNMARKED_PASTE: &str = "\u{1b}[?2004l";
 
-/// Where the chat keeps files, if it keeps any.
+/// Folder of the chat's files, if it keeps any.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder(Option<PathBuf>);
 
@@ -83,7 +83,7 @@ impl Validator for Commands {}
 
 impl Helper for Commands {}
 
-/// What the user did at the prompt.
+/// Input of the user at the prompt.
 #[derive(Debug)]
 pub(super) enum Line {
     /// Wrote this.
@@ -145,7 +145,7 @@ impl Editor {
         let _ = self.prompts.send(written).await;
     }
 
-    /// What the user did. Cancel-safe.
+    /// The next input of the user. Cancel-safe.
     pub(super) async fn line(&mut self) -> io::Result<Line> {
         self.lines.recv().await.unwrap_or(Ok(Line::End))
     }

@@ -31,13 +31,13 @@ use super::{
     view::{End, Show},
 };
 
-/// What turns have to show waits here; turns wait when it is full.
+/// Shows of turns that wait here; turns wait when it is full.
 const EVENTS: usize = 256;
 
-/// How long cancelled turns are waited for when the user leaves.
+/// Time for which cancelled turns are waited for when the user leaves.
 const LEAVE: Duration = Duration::from_secs(2);
 
-/// How often the spinner's line is looked at.
+/// Interval at which the spinner's line is looked at.
 const TICK: Duration = Duration::from_millis(500);
 
 /// The words of a request by which its answer is recognised, in characters.
@@ -151,7 +151,7 @@ impl Talk {
         }
     }
 
-    /// What the user does at the prompt; `None` if the process is told to stop.
+    /// The user's input at the prompt; `None` if the process is told to stop.
     async fn prompt(
         &mut self,
         written: String,
@@ -291,7 +291,7 @@ impl Talk {
         Ok(after)
     }
 
-    /// What there is to print of a turn that nobody watches.
+    /// Text to print of a turn that nobody watches.
     fn in_background(&mut self, told: Told) -> Option<String> {
         let turn = self.turns.get(&told.turn)?;
         let title = dim(&format!("[{}]", turn.title));
@@ -358,7 +358,7 @@ fn draw(screen: &mut Screen, show: Show) {
     }
 }
 
-/// What there is to say about the end of a turn.
+/// Text on the end of a turn.
 fn ended(end: &End) -> Option<String> {
     match end {
         End::Answered => None,
@@ -367,7 +367,7 @@ fn ended(end: &End) -> Option<String> {
     }
 }
 
-/// What there is to say about a line that found no room.
+/// Text on a line that found no room.
 fn too_many(line: &str) -> String {
     dim(&format!(
         "(too much typed ahead, left out: {})",

@@ -12,10 +12,10 @@ use tokio::task::spawn_blocking;
 /// The keys that are taken in at the end; more stay with the terminal.
 const REST: usize = 16 * 1024;
 
-/// How long the end waits for the thread behind the keys to let go of the terminal.
+/// Time for the thread behind the keys to let go of the terminal at the end.
 const LET_GO: Duration = Duration::from_millis(20);
 
-/// What a key means here.
+/// Meaning of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     /// A character for the next line.

@@ -17,7 +17,7 @@ use super::session::Session;
 /// The runs that are listed.
 const RUNS: usize = 20;
 
-/// What there is to say about a command that there is not.
+/// Notice on a command that there is not.
 pub(super) fn unknown(name: &str) -> String {
     format!("there is no command /{name}; /help lists them")
 }
@@ -55,7 +55,7 @@ pub(super) async fn runs(session: &Session) -> anyhow::Result<String> {
     Ok(listing::runs::runs(&runs))
 }
 
-/// What waits for a person's yes.
+/// Notice on the approvals that wait.
 pub(super) async fn approvals(session: &Session) -> anyhow::Result<String> {
     Ok(listing::runs::approvals(&session.line()?.pending().await?))
 }

@@ -27,7 +27,7 @@ use super::{
 /// Lines that wait for their turn; reading stops meanwhile.
 const LINES: usize = 16;
 
-/// How long nobody may be there to answer.
+/// Time for which nobody may be there to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The longest line about progress, in characters.

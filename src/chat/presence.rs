@@ -9,16 +9,16 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-/// How long Cortex may be away before that is told; who is on the hub is not known at once, either.
+/// Time for which Cortex may be away before that is told; who is on the hub is not known at once, either.
 const ABSENCE: Duration = Duration::from_secs(2);
 
-/// How long Cortex may be away when the hub has just come back: it is on its way, too.
+/// Time for which Cortex may be away when the hub has just come back: it is on its way, too.
 const GRACE: Duration = Duration::from_secs(6);
 
-/// How long all must be well before that is told after the hub came back: who is there is only known some moments later.
+/// Time for which all must be well before that is told after the hub came back: who is there is only known some moments later.
 const SETTLED: Duration = Duration::from_secs(1);
 
-/// How things stand.
+/// State of hub and Cortex.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// Cortex can be asked.
@@ -38,7 +38,7 @@ pub(super) struct Presence {
     directory: Directory,
     changed: watch::Receiver<u64>,
     told: Standing,
-    /// How things stand, if that was not told, and since when.
+    /// The state, if it was not told, and since when.
     seen: Option<(Standing, Instant)>,
     /// The hub was back.
     back: Option<Instant>,
@@ -58,7 +58,7 @@ impl Presence {
         }
     }
 
-    /// How things stand at this moment.
+    /// The state at this moment.
     pub(super) fn standing(&self) -> Standing {
         match &*self.connection.borrow() {
             Connection::Reconnecting { .. } => Standing::NoHub,
@@ -124,7 +124,7 @@ impl Presence {
     }
 }
 
-/// When it is to be told that things stand like this since then, after they were told to stand otherwise.
+/// Time at which the state is to be told that holds since then, after another one was told.
 fn due(standing: &Standing, told: &Standing, since: Instant, back: Option<Instant>) -> Instant {
     match (standing, told) {
         (Standing::NoCortex, _) => {
@@ -137,7 +137,7 @@ fn due(standing: &Standing, told: &Standing, since: Instant, back: Option<Instan
 }
 
 impl Standing {
-    /// Why there is no answer.
+    /// The reason why there is no answer.
     pub(super) fn reason(&self, hub: &str) -> String {
         match self {
             Self::Fine => "Cortex does not answer".to_owned(),
@@ -149,7 +149,7 @@ impl Standing {
         }
     }
 
-    /// What there is to say about it.
+    /// The text on it.
     pub(super) fn line(&self, hub: &str) -> String {
         match self {
             Self::Fine => "Cortex is back".to_owned(),

@@ -15,7 +15,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// A turn that takes longer gets a hint about what can be done.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What is being done without a hub.
+/// Status while there is no hub.
 const WAITING: &str = "waiting for the hub";
 
 const HINT: &str = "(Enter: go on in the background, Ctrl-C: cancel)";
@@ -53,7 +53,7 @@ impl Screen {
         self.spin();
     }
 
-    /// What the user has typed meanwhile.
+    /// Text that the user has typed meanwhile.
     pub(super) fn typed(&mut self, text: &str) {
         text.clone_into(&mut self.typed);
         if !self.in_line {

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::presence::{Presence, Standing};
 
-/// How long Cortex is waited for at the beginning.
+/// Time for which Cortex is waited for at the beginning.
 const INTRODUCTION: Duration = Duration::from_secs(5);
 
 /// A conversation over a connection of its own. Cheap to clone; the connection breaks off with the last clone.

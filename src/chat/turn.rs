@@ -17,7 +17,7 @@ use super::{
 /// The longest turn.
 const LIMIT: Duration = Duration::from_secs(30 * 60);
 
-/// How long the end of a cancelled turn is waited for.
+/// Time for which the end of a cancelled turn is waited for.
 const CANCELLED: Duration = Duration::from_secs(3);
 
 /// Asks, and shows what happens until the end. Cancelling `cancel` cancels the task; dropping the future leaves it running.

@@ -18,7 +18,7 @@ const MAX_TAIL: usize = 60;
 /// Something to see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Show {
-    /// What is being done, until something else is to see.
+    /// The work in hand, until something else is to see.
     Doing(String),
     /// The end of what an agent at work has written so far.
     Writing(String),
@@ -32,7 +32,7 @@ pub(super) enum Show {
     Answer { text: String, shown: bool },
 }
 
-/// How a turn ended.
+/// End of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Answered,
@@ -40,7 +40,7 @@ pub(super) enum End {
     Cancelled,
 }
 
-/// What has been seen of a turn.
+/// State of a turn, as its frames show it.
 #[derive(Debug, Default)]
 pub(super) struct View {
     /// The pieces of the answer that is growing.
@@ -167,7 +167,7 @@ impl View {
         }
     }
 
-    /// Who is at work.
+    /// The agents at work.
     fn doing(&self) -> Option<Show> {
         let mut agents: Vec<&str> = self.busy.values().map(|b| b.agent.as_str()).collect();
         agents.dedup();

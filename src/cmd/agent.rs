@@ -18,7 +18,7 @@ use crate::{
     telemetry::Telemetry,
 };
 
-/// How long what is at work may go on at the end: the rest of the time that a process has is for its tools and the goodbye.
+/// Time for work to go on at the end: the rest of the time that a process has is for its tools and the goodbye.
 const DRAIN: Duration = Duration::from_secs(6);
 
 /// Runs an agent until it is told to stop, or checks the file of one.

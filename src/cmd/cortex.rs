@@ -21,10 +21,10 @@ use crate::{
     telemetry::Telemetry,
 };
 
-/// How long turns at work may take when Cortex stops.
+/// Time for turns at work when Cortex stops.
 const DRAIN: Duration = Duration::from_secs(3);
 
-/// How long their models may take to answer at the end.
+/// Time for their models to answer at the end.
 const LAST_ANSWERS: Duration = Duration::from_millis(1_500);
 
 /// Runs Cortex alone until it is told to stop.
@@ -64,7 +64,7 @@ pub(super) async fn run(args: &cli::Cortex, settings: &Settings) -> anyhow::Resu
     }
 }
 
-/// Where Cortex is asked other than over the hub.
+/// Services by which Cortex is asked other than over the hub.
 struct Doors {
     service: Service,
     pages: Http,
@@ -109,7 +109,7 @@ impl Doors {
         self.pages.open(&runs);
     }
 
-    /// Where they are, as the rest of a line.
+    /// Their addresses, as the rest of a line.
     fn described(&self) -> String {
         let grpc = self.grpc.as_ref();
         let http = self.http.as_ref();

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{cli::CortexAt, logging, settings::Settings};
 
-/// How long a run in this process waits for agents that are away.
+/// Time for which a run in this process waits for agents that are away.
 const RETURNING: Duration = Duration::from_secs(2);
 
 /// The agents that are named of those that are away.
@@ -59,12 +59,12 @@ impl Here {
     }
 }
 
-/// Where a run goes on.
+/// Place of a run.
 pub(super) struct Place {
     line: Line,
-    /// Where files go, if any are written.
+    /// Folder of files, if any are written.
     data: Option<PathBuf>,
-    /// What runs in this process for the time of the run.
+    /// The parts that run in this process for the time of the run.
     here: Option<Everything>,
 }
 
@@ -150,7 +150,7 @@ impl Place {
         self.line.clone()
     }
 
-    /// What there is to say to whoever leaves a run.
+    /// Text for whoever leaves a run.
     pub(super) fn farewell(&self) -> Farewell {
         match (&self.here, &self.data) {
             (None, _) => Farewell::GoesOn(self.line.url().to_owned()),
@@ -187,7 +187,7 @@ impl Place {
     }
 }
 
-/// What there is to say to whoever leaves a run.
+/// Text for whoever leaves a run.
 pub(super) enum Farewell {
     /// It goes on at this hub.
     GoesOn(String),

@@ -80,7 +80,7 @@ fn known_as(wanted: Option<String>, card: &AgentCard) -> Option<String> {
         .or(wanted)
 }
 
-/// What there is to say about a recipient that will not have the message at once.
+/// Text on a recipient that will not have the message at once.
 fn absence(to: &str, entry: &Result<AgentEntry, Error>, waits: bool) -> Option<String> {
     let how_long = match waits {
         true => format!(" for {} s at most", Delegation::DEFAULT_TIMEOUT.as_secs()),

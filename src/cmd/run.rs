@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{brief::Source, cli::Run, settings::Settings, usage::WrongUsage};
 
-/// How long a run is tried to be started while nobody answers.
+/// Time for which a run is tried to be started while nobody answers.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(15);
 
 /// The pause between two tries.
@@ -77,7 +77,7 @@ pub(super) async fn run(args: Run, settings: &Settings) -> anyhow::Result<ExitCo
     Ok(ExitCode::from(code))
 }
 
-/// What is asked for: the flags, and where they say nothing, the file.
+/// The brief: the flags, and where they say nothing, the file.
 fn request(source: Option<&Source>, args: &Run) -> anyhow::Result<StartRunRequest> {
     let mut request = match source {
         Some(source) => source.request()?,

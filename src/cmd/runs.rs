@@ -260,7 +260,7 @@ fn changed(run: &agenthub_proto::cortex::Run, json: Json) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// What the flags say of the constraints, if anything.
+/// Constraints of the flags, if there are any.
 pub(super) fn constraints(limits: &Limits) -> Option<Constraints> {
     let criteria = limits
         .criteria
@@ -276,7 +276,7 @@ pub(super) fn constraints(limits: &Limits) -> Option<Constraints> {
     (constraints != Constraints::default()).then_some(constraints)
 }
 
-/// What the flags say of the budget, if anything.
+/// Budget of the flags, if there is any.
 pub(super) fn budget(limits: &Limits) -> Option<RunBudget> {
     limits.tokens.map(|tokens| RunBudget {
         tokens: Some(tokens),

@@ -26,10 +26,10 @@ use crate::{
     telemetry::Telemetry,
 };
 
-/// How long Cortex may take to see the agents of this process.
+/// Time for Cortex to see the agents of this process.
 const INTRODUCTION: Duration = Duration::from_secs(5);
 
-/// Who works beside Cortex.
+/// Agents beside Cortex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Crew {
     /// The agents that come with the program.
@@ -177,7 +177,7 @@ impl Everything {
         self.serving.url()
     }
 
-    /// Where the hub listens for gRPC and HTTP.
+    /// Addresses of the hub for gRPC and HTTP.
     pub(super) fn addresses(&self) -> [SocketAddr; 2] {
         [self.serving.grpc(), self.serving.http()]
     }

@@ -17,7 +17,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// What a program sees of the environment of its agent, besides what its file names.
+/// Variables of the agent's environment that a program sees, besides those that its file names.
 const ENVIRONMENT: [&str; 8] = [
     "PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ",
 ];
@@ -28,7 +28,7 @@ const MAX_OUTPUT: usize = 256 * 1024;
 /// The end of what a program says on stderr that is told when it fails, in bytes: as much as a task's status shows.
 const MAX_ERROR: usize = 400;
 
-/// How long a program that is told to end may take before it is killed.
+/// Time for a program to end that is told to, before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A program and how it is run.
@@ -36,11 +36,11 @@ const GRACE: Duration = Duration::from_secs(2);
 pub(super) struct Command {
     /// The program and its arguments.
     pub(super) line: Vec<String>,
-    /// Where it runs, and where a relative path of the program begins.
+    /// Working folder, in which a relative path of the program begins.
     pub(super) folder: PathBuf,
     /// Further variables that are passed on.
     pub(super) environment: Vec<String>,
-    /// How long it may take.
+    /// Its deadline.
     pub(super) timeout: Duration,
 }
 
@@ -139,7 +139,7 @@ impl Command {
     }
 }
 
-/// What a program left.
+/// Output of a program.
 struct Finished {
     status: ExitStatus,
     output: Vec<u8>,
@@ -206,7 +206,7 @@ async fn each(
     }
 }
 
-/// What was printed, as JSON where it is JSON.
+/// The output, as JSON where it is JSON.
 fn value(output: &[u8]) -> Value {
     serde_json::from_slice(output).unwrap_or_else(|_| {
         let text = String::from_utf8_lossy(output);

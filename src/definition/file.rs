@@ -126,11 +126,11 @@ impl Source {
         })
     }
 
-    /// What the text says.
+    /// The definition in the text.
     ///
     /// # Errors
     ///
-    /// What is wrong, with the file, the line and the column, and what is allowed there.
+    /// The fault, with the file, the line and the column, and what is allowed there.
     pub(super) fn parse<T: DeserializeOwned>(&self) -> anyhow::Result<T> {
         toml::from_str(&self.text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
@@ -143,7 +143,7 @@ impl Source {
         anyhow::anyhow!("{}: {what}", self.place(byte))
     }
 
-    /// Where a byte is, as `file:line:column`.
+    /// Place of a byte, as `file:line:column`.
     pub(super) fn place(&self, byte: usize) -> String {
         let (line, column) = position(&self.text, byte);
         format!("{}:{line}:{column}", self.path.display())

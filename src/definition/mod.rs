@@ -27,7 +27,7 @@ use self::{
 };
 use crate::cli::Thinking;
 
-/// How much longer than its program a call of a tool may take.
+/// Time by which a call of a tool may last longer than its program.
 const STOPPING: Duration = Duration::from_secs(5);
 
 /// An agent, but for its model and its hub.
@@ -171,12 +171,12 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// What is wrong; one line each, with its place.
+    /// The faults; one line each, with its place.
     pub(crate) async fn equip(&mut self, toolshed: &Toolshed) -> Result<(), Vec<String>> {
         self.named.resolve(self.agent_type, toolshed).await
     }
 
-    /// What its tools need and this machine does not have.
+    /// Programs and variables that its tools need and this machine does not have.
     pub(crate) fn missing_programs(&self) -> Vec<String> {
         let missing = self.tools.iter().filter(|tool| !tool.command.is_there());
         missing

@@ -8,12 +8,12 @@ use toml::Spanned;
 
 use super::file::Source;
 
-/// What a file names, and what that stands for once it is [resolved](Self::resolve).
+/// Names in a file, and what they stand for once they are [resolved](Self::resolve).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Named {
     names: Vec<Place>,
     resolved: Resolved,
-    /// How long a call of one of the tools may take.
+    /// Deadline of a call of one of the tools.
     longest: Option<Duration>,
 }
 
@@ -41,12 +41,12 @@ impl Named {
         self.names.iter().map(|place| place.name.as_str())
     }
 
-    /// How long a call of the slowest of the tools may take.
+    /// Deadline of a call of the slowest of the tools.
     pub(super) fn longest(&self) -> Option<Duration> {
         self.longest
     }
 
-    /// What is wrong, as far as that can be told without asking a server; one line each.
+    /// The faults, as far as they can be told without asking a server; one line each.
     pub(super) fn unknown(&self, kind: AgentType, toolshed: &Toolshed) -> Vec<String> {
         let wrong = |place: &Place| match toolshed.agent(&place.name) {
             Some(agent) if kind == AgentType::Worker => Some(format!(

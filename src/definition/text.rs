@@ -23,7 +23,7 @@ pub(super) struct Id(pub(super) String);
 #[serde(try_from = "String")]
 pub(super) struct ToolName(pub(super) String);
 
-/// Who an agent is: a text, or the file in which it stands.
+/// Instructions of an agent: a text, or the file in which it stands.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "String")]
 pub(crate) enum Instructions {

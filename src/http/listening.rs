@@ -20,7 +20,7 @@ use tokio::{
 /// The most connections at a time. Further ones wait to be accepted.
 const MAX_CONNECTIONS: usize = 2_048;
 
-/// How long a connection may make no progress. Whoever watches something hears a heartbeat more often than that.
+/// Time for which a connection may make no progress. Whoever watches something hears a heartbeat more often than that.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A listener whose connections end by themselves when they make no progress.

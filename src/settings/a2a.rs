@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use agenthub_terminal::Listen;
 
-/// What was set of it.
+/// Fields of it that were set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct A2a {

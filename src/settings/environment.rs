@@ -13,7 +13,7 @@ const VERTEX_DEFAULT: &str = "gemini-2.5-flash";
 /// The value of a variable, if it is set and not empty.
 type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// What the variables say. Where an older name and `AGENTHUB_…` differ, the latter holds.
+/// Settings of the variables. Where an older name and `AGENTHUB_…` differ, the latter holds.
 pub(super) fn layer(env: Env<'_>) -> anyhow::Result<Layer> {
     Ok(Layer {
         hub: env("AGENTHUB_HUB").or_else(|| broker(env)),

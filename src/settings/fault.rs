@@ -4,7 +4,7 @@ use serde_path_to_error::{Error, Segment};
 
 use super::file::File;
 
-/// How alike two names are for one to be meant by the other, from 0 to 1.
+/// Likeness of two names from which one may be meant by the other, from 0 to 1.
 const ALIKE: f64 = 0.8;
 
 /// An error of the settings in one line: where, what, and what may be meant.

@@ -18,7 +18,7 @@ pub(crate) struct KeepRuns {
 }
 
 impl KeepRuns {
-    /// What these say together; of one agent the last counts.
+    /// Merges these; of one agent the last counts.
     pub(crate) fn of(all: impl IntoIterator<Item = Days>) -> Self {
         let mut keep = Self::default();
         for Days { agent, days } in all {
@@ -30,7 +30,7 @@ impl KeepRuns {
         keep
     }
 
-    /// How long the runs of this agent are kept, if that was set.
+    /// Retention of this agent's runs, if it was set.
     pub(crate) fn time(&self, agent: &str) -> Option<Duration> {
         const DAY: Duration = Duration::from_secs(24 * 3600);
         let days = self.agents.get(agent).copied().or(self.days)?;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use toml::{Table, Value};
 
-/// What one source says, as a table.
+/// Settings of one source, as a table.
 pub(super) fn table(of: &impl Serialize) -> anyhow::Result<Table> {
     Ok(Table::try_from(of)?)
 }

@@ -60,7 +60,7 @@ mod tests {
         assert!(bare.servers.is_empty() && !bare.sop.default_orchestrator);
     }
 
-    /// What is wrong, where, and what to do.
+    /// The faults: what, where, and what to do.
     ///
     /// spec: SOP-1.5, SOP-7.5
     #[test]

@@ -139,7 +139,7 @@ impl Dispatcher {
         self.begin(delivered).await;
     }
 
-    /// Says that a message is done with of which nothing is made.
+    /// Acknowledges an ignored message.
     pub(super) async fn skip(&self, lease: Option<Lease>, why: &'static str) {
         tracing::debug!(why, "a message was left alone");
         if let Some(lease) = lease {

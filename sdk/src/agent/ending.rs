@@ -167,7 +167,7 @@ pub(super) async fn answer(
     results.into_iter().collect::<Result<Vec<_>, _>>().map(drop)
 }
 
-/// Says that the message is done with.
+/// Acknowledges the message.
 pub(super) async fn acknowledge(context: &TaskContext, lease: Option<Lease>) {
     if let Some(lease) = lease {
         // An error says that the connection is closed: it will be delivered again.
