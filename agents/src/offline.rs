@@ -11,7 +11,7 @@ use serde_json::Value;
 /// The characters that are shown at a time.
 const PIECE: usize = 24;
 
-/// What is computed.
+/// A computed answer.
 pub(crate) enum Answer {
     /// An answer in words or, where a form is wanted, of that form.
     Words(String),
@@ -34,7 +34,7 @@ pub(crate) fn or(
     }
 }
 
-/// What a tool gave, if it was called.
+/// The result of a tool, if it was called.
 pub(crate) fn result<'a>(request: &'a Request, tool: &str) -> Option<&'a Value> {
     let mut parts = request.messages.iter().flat_map(|message| &message.parts);
     parts.find_map(|part| match part {

@@ -16,7 +16,7 @@ pub(super) fn is_question_mark(c: char) -> bool {
     QUESTION_MARKS.contains(&c)
 }
 
-/// How many questions (`?`) or exclamations (`!`) there are; with `each`, how many of their marks.
+/// Number of questions (`?`) or exclamations (`!`); with `each`, of their marks.
 ///
 /// `Really??` is one question with two marks, by some readings; `(?)` is perhaps none. A mark in a link or in code is no question, and one
 /// that opens a question (`¿`) or is drawn as a picture (`❓`) is a mark to some.

@@ -23,7 +23,7 @@ const FORBIDDEN: [&str; 5] = [
     "guarantees",
 ];
 
-/// What all forbidden texts count together, and all other rules.
+/// Weights of all forbidden texts together, and of all other rules.
 const WEIGHT: f64 = 2.0;
 
 /// The checks of what is forbidden, and the questions that are left for a model.
@@ -88,7 +88,7 @@ pub(super) fn checks(text: &Text, phrases: &Phrases<'_>, rules: &Map<String, Val
     rules.chain([risk]).collect()
 }
 
-/// How many texts are forbidden.
+/// Number of forbidden texts.
 pub(super) fn count(rules: &Map<String, Value>) -> usize {
     let lists = FORBIDDEN.iter().filter_map(|list| rules.get(*list));
     lists.filter_map(texts).map(|texts| texts.len()).sum()

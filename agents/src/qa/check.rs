@@ -4,10 +4,10 @@ use serde_json::{Map, Value, json};
 
 use super::fix::Fix;
 
-/// Why a check without a measurement has no verdict where there is no model.
+/// The reason why a check without a measurement has no verdict where there is no model.
 pub(super) const NEEDS_A_MODEL: &str = "no program can measure this, and no model judged it";
 
-/// What came out.
+/// Outcome of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Pass,
@@ -26,16 +26,16 @@ impl Verdict {
     }
 }
 
-/// What is wrong with a draft, and what to do.
+/// Issue of a draft, and what to do.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Issue {
     /// A stable word for what is wrong.
     pub(super) kind: &'static str,
-    /// What is wrong and where. Texts of others stand in it as JSON strings.
+    /// The fault and its place. Texts of others stand in it as JSON strings.
     pub(super) wrong: String,
-    /// What a program can do about it.
+    /// The fix that a program can make.
     pub(super) fix: Option<Fix>,
-    /// What to do, where there is no such fix.
+    /// The advice, where there is no such fix.
     pub(super) advice: String,
 }
 
@@ -72,7 +72,7 @@ impl Issue {
     }
 }
 
-/// What a model is asked.
+/// Question to a model.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Question {
     /// The kind of issue that a draft has which fails.
@@ -86,14 +86,14 @@ pub(super) struct Question {
 pub(super) struct Check {
     /// Unique in a review.
     pub(super) id: String,
-    /// What is checked, for people.
+    /// Its name, for people.
     pub(super) name: String,
     pub(super) verdict: Verdict,
     /// From 0 to 1; where there is none, 1 for a pass and 0 for a fail.
     pub(super) score: Option<f64>,
     /// Numbers and quotations from the draft that the verdict rests on, or why there is no verdict.
     pub(super) evidence: String,
-    /// How much it counts, above 0.
+    /// Its weight, above 0.
     pub(super) weight: f64,
     /// A draft that fails this does not pass, whatever its score.
     pub(super) hard: bool,
@@ -102,7 +102,7 @@ pub(super) struct Check {
     /// The acceptance criterion that it decides, word for word.
     pub(super) criterion: Option<String>,
     pub(super) issue: Option<Issue>,
-    /// What a model is asked where there is no verdict.
+    /// Question to a model where there is no verdict.
     pub(super) question: Option<Question>,
     /// True if the verdict is a model's.
     pub(super) is_judged: bool,

@@ -12,7 +12,7 @@ use super::{
 /// The most words that a sentence may have: about twice the mean of ordinary prose.
 const MOST_WORDS: u64 = 30;
 
-/// How many doubled words are shown.
+/// Doubled words that are shown, at most.
 const SHOWN: usize = 5;
 
 /// The checks, and the question that is left for a model.
@@ -60,7 +60,7 @@ fn sentences(text: &Text) -> Check {
     check.scored(1.0 - over).fail(evidence, issue)
 }
 
-/// Where the first word of a sentence stands.
+/// Place of a sentence's first word.
 fn start(text: &Text, sentence: &Sentence) -> usize {
     let first = text.places_of(sentence).first();
     first.map_or(sentence.range.start, |word| word.start)

@@ -7,7 +7,7 @@ use super::measured::Measured;
 pub(crate) struct Count {
     pub(crate) low: u64,
     pub(crate) high: u64,
-    /// What the number depends on, as the end of a sentence; empty where all readers agree.
+    /// The reason why readers differ, as the end of a sentence; empty where all readers agree.
     doubt: String,
 }
 

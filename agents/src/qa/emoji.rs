@@ -9,7 +9,7 @@ use unicode_properties::{EmojiStatus, GeneralCategory, UnicodeEmoji, UnicodeGene
 const EMOTICON: &str =
     r"(?:^|[\s(])([:;=][-'^o]?[)(DPpO/\\|\[\]*]|[xX]D|<3|\^\^|:'\()(?:$|[\s.,!?)])";
 
-/// What characters that are drawn as one are.
+/// Kind of characters that are drawn as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Picture {
     /// An emoji to everybody.
@@ -19,7 +19,7 @@ pub(super) enum Picture {
     No,
 }
 
-/// What these characters are. Digits, `#`, `*`, `©`, `®` and `™` are only with the selector that makes them a picture.
+/// The kind of these characters. Digits, `#`, `*`, `©`, `®` and `™` are only with the selector that makes them a picture.
 pub(super) fn picture(cluster: &str) -> Picture {
     let is_plain = |c: char| c.is_ascii() || matches!(c, '©' | '®' | '™');
     let has_selector = cluster.contains('\u{fe0f}');

@@ -30,9 +30,9 @@ pub enum Fix {
     Knob {
         /// The knob.
         name: String,
-        /// What the draft has.
+        /// The draft's value.
         from: f64,
-        /// What is wanted.
+        /// The wanted value.
         to: f64,
     },
     /// The code or name of the language: `write in language "…"`.
@@ -118,7 +118,7 @@ impl fmt::Display for Fix {
     }
 }
 
-/// Where the last part of an issue begins: after the last `; ` (or else the first `: `) that stands in no JSON string.
+/// Beginning of an issue's last part: after the last `; ` (or else the first `: `) that stands in no JSON string.
 fn last_part(issue: &str) -> Option<usize> {
     let (mut quoted, mut escaped) = (false, false);
     let (mut kind, mut part) = (None, None);

@@ -11,11 +11,11 @@ use unicode_segmentation::UnicodeSegmentation;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Folded {
     text: String,
-    /// Where pieces begin: in `text` and in the original. In order.
+    /// Beginnings of pieces: in `text` and in the original. In order.
     origins: Vec<(usize, usize)>,
     /// The original's length.
     original: usize,
-    /// Where words may begin and end (UAX #29), once somebody asks.
+    /// Places where words may begin and end (UAX #29), once somebody asks.
     boundaries: OnceLock<Vec<usize>>,
 }
 
@@ -56,7 +56,7 @@ impl Folded {
         &self.text
     }
 
-    /// Where in the original `other` stands first; `None` where it does not, or where nothing of it can be seen.
+    /// First place of `other` in the original; `None` where it does not stand there, or where nothing of it can be seen.
     pub(super) fn place(&self, other: &Self) -> Option<Range<usize>> {
         self.places(other).next().map(|place| self.origin(place))
     }
@@ -117,7 +117,7 @@ impl Folded {
         }
     }
 
-    /// Where in the folded text `other` stands.
+    /// Places of `other` in the folded text.
     pub(super) fn places<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = Range<usize>> + 'a {
         let found = self.text.match_indices(&*other.text);
         let found = found.filter(|(_, part)| !part.is_empty());
@@ -138,7 +138,7 @@ impl Folded {
         boundaries.binary_search(&at).is_ok()
     }
 
-    /// Where in the original this piece of the folded text comes from.
+    /// Place in the original of this piece of the folded text.
     pub(super) fn origin(&self, piece: Range<usize>) -> Range<usize> {
         let after = |at| self.origins.partition_point(|&(start, _)| start <= at);
         let of = |index: usize| self.origins.get(index).map_or(self.original, |o| o.1);

@@ -48,7 +48,7 @@ impl Form for Verdicts {
     }
 }
 
-/// What is answered where there is no model: no opinion on what code cannot measure, and a review in words of a text alone.
+/// The answer where there is no model: no opinion on what code cannot measure, and a review in words of a text alone.
 pub(super) fn computed(request: &Request) -> Answer {
     if let Output::Json { .. } = request.output {
         let questions = request.data(QUESTIONS).unwrap_or(&Value::Null);

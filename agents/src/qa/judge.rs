@@ -64,7 +64,7 @@ pub(super) fn no_opinion(questions: &Value) -> Value {
     json!({ "verdicts": verdicts.collect::<Vec<_>>(), "knobs": [] })
 }
 
-/// What a model answered.
+/// Answer of a model.
 #[derive(Debug, Deserialize)]
 pub(super) struct Answer {
     verdicts: Vec<Judgement>,
@@ -100,7 +100,7 @@ struct Estimate {
 impl Answer {
     /// # Errors
     ///
-    /// Why the answer cannot be used.
+    /// The reason why the answer cannot be used.
     pub(super) fn read(answer: Value) -> Result<Self, String> {
         serde_json::from_value(answer)
             .map_err(|error| format!("the answer cannot be read: {error}"))
@@ -137,7 +137,7 @@ impl Answer {
         }
     }
 
-    /// What the draft's setting of a knob is said to be, if with evidence.
+    /// The draft's setting of a knob by the model, if there is evidence.
     pub(super) fn reading(&self, knob: &Knob, text: &Text) -> Option<(String, Reading)> {
         let estimate = self
             .knobs
@@ -197,7 +197,7 @@ impl Judgement {
     }
 }
 
-/// Where a quotation stands in the draft; `None` if it does not, or says nothing.
+/// Place of a quotation in the draft; `None` if it does not, or says nothing.
 fn quoted(quote: &str, text: &Text) -> Option<String> {
     let quote = Folded::new(quote);
     let place = text.folded.place(&quote)?;

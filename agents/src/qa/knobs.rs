@@ -28,7 +28,7 @@ pub(super) const MAX_DISTANCE: f64 = 0.25;
 pub(super) struct Knob {
     pub(super) name: String,
     pub(super) wanted: f64,
-    /// What the payload says of it, for a model.
+    /// The payload's words on it, for a model.
     pub(super) definition: Value,
     measure: Option<Measure>,
     /// A measure was named that nobody knows.
@@ -128,19 +128,19 @@ impl Measure {
     }
 }
 
-/// Where a number is between two others, which may stand in either order: 0 at the first, 1 at the second, and not beyond them.
+/// Position of a number between two others, which may stand in either order: 0 at the first, 1 at the second, and not beyond them.
 fn scaled(number: f64, from: f64, to: f64) -> Option<f64> {
     let part = (number - from) / (to - from);
     part.is_finite().then(|| part.clamp(0.0, 1.0))
 }
 
-/// What the measures of the knobs tell.
+/// Readings of the knobs' measures.
 pub(super) fn readings(text: &Text, knobs: &[Knob]) -> Readings {
     let reading = |knob: &Knob| Some((knob.name.clone(), knob.measure.as_ref()?.reading(text)?));
     knobs.iter().filter_map(reading).collect()
 }
 
-/// How far a knob's setting is from what is wanted, by the reading that is nearest and that which is farthest.
+/// Distance of a knob's setting from what is wanted, by the reading that is nearest and that which is farthest.
 fn off(wanted: f64, setting: Range) -> Range {
     let ends = [setting.low, setting.high].map(|end| (wanted - end).abs());
     let is_inside = (setting.low..=setting.high).contains(&wanted);

@@ -75,7 +75,7 @@ impl Language {
         row.map(|row| row.split(',').collect()).unwrap_or_default()
     }
 
-    /// What takes the endings off this language's words.
+    /// Stemmer of this language's words.
     pub(super) fn stemmer(self) -> Option<Stemmer> {
         let algorithm = |word: &str| {
             let name: value::StrDeserializer<'_, value::Error> = word.into_deserializer();

@@ -19,7 +19,7 @@ const OTHER_MARK: &str = "without the mark at its end";
 /// The longest abbreviation in capital letters.
 const LONGEST_ABBREVIATION: usize = 4;
 
-/// Where a phrase stands word for word, and where some would say that it does.
+/// Places where a phrase stands word for word, and where some would say that it does.
 pub(super) fn sightings(text: &Text, phrase: &str) -> Sightings {
     let folded = Folded::new(phrase);
     let mut found = places(text, phrase, &folded);
@@ -83,7 +83,7 @@ fn is_across(there: &str) -> bool {
     lines.any(|line| line.trim().is_empty())
 }
 
-/// How a piece of a text stands among the characters around it.
+/// Fit of a piece of a text among the characters around it.
 enum Edges {
     Whole,
     /// In a longer word.

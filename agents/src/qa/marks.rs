@@ -146,7 +146,7 @@ impl Marks {
         read
     }
 
-    /// Where a pattern is found in what is left of the prose, up to its last letter, digit, slash or underscore.
+    /// Places of a pattern in what is left of the prose, up to its last letter, digit, slash or underscore.
     fn found(&self, pattern: &Regex) -> Vec<Range<usize>> {
         let found = pattern.captures_iter(&self.prose).filter_map(|found| {
             let mark = found.iter().skip(1).flatten().next().or(found.get(0))?;
@@ -172,12 +172,12 @@ pub(super) fn is_marked(marks: &[Mark], at: usize) -> bool {
     before.is_some_and(|mark| mark.place.contains(&at))
 }
 
-/// Where marks are.
+/// Places of marks.
 pub(super) fn places(marks: &[Mark]) -> Vec<Range<usize>> {
     marks.iter().map(|mark| mark.place.clone()).collect()
 }
 
-/// How many marks there are.
+/// Number of marks.
 pub(super) fn count(raw: &str, marks: &[Mark], singular: &str) -> Count {
     let sure = marks.iter().filter(|mark| mark.is_sure).count();
     Count::between(sure, marks.len(), || {

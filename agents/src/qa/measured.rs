@@ -5,9 +5,9 @@
 pub enum Measured {
     /// As they are drawn, as code points or in UTF-16.
     Characters,
-    /// What stands between spaces and has a letter or a digit.
+    /// Pieces between spaces that have a letter or a digit.
     Words,
-    /// What a full stop, another mark or a paragraph ends.
+    /// Pieces that a full stop, another mark or a paragraph ends.
     Sentences,
     /// Lines with anything on them.
     Lines,
@@ -46,7 +46,7 @@ impl Measured {
         Self::QuestionMarks,
     ];
 
-    /// What several of them are called, in a sentence.
+    /// Its plural, for a sentence.
     pub fn plural(self) -> &'static str {
         match self {
             Self::Characters => "characters",
@@ -64,7 +64,7 @@ impl Measured {
         }
     }
 
-    /// What so many of them are called, in a sentence.
+    /// Noun for so many of them, in a sentence.
     pub(super) fn noun(self, number: u64) -> &'static str {
         let plural = self.plural();
         match (number, plural.strip_suffix('s')) {
@@ -73,7 +73,7 @@ impl Measured {
         }
     }
 
-    /// What this is called in a rule such as `maxHashtags`.
+    /// Its name in a rule such as `maxHashtags`.
     pub fn key(self) -> &'static str {
         match self {
             Self::Characters => "Characters",

@@ -10,7 +10,7 @@ use super::{
     text::Text,
 };
 
-/// What all of them count together.
+/// Weight of all of them together.
 const WEIGHT: f64 = 3.0;
 
 /// One check for each text that the draft has to have. Capital and small letters, white space and the form of characters make no

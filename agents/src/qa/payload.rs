@@ -16,19 +16,19 @@ const MOST_ITEMS: usize = 200;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Payload {
     pub(super) draft: String,
-    /// What the writer says of its draft's knobs.
+    /// The writer's own account of its draft's knobs.
     pub(super) claimed: Map<String, Value>,
     pub(super) criteria: Vec<Criterion>,
     pub(super) must_include: Vec<String>,
     pub(super) language: String,
     pub(super) platform_rules: Map<String, Value>,
     pub(super) brand_rules: Map<String, Value>,
-    /// Who speaks, and how.
+    /// Profile and tone of who speaks.
     pub(super) client_profile: Map<String, Value>,
     pub(super) objective: String,
     pub(super) knobs: Vec<Knob>,
     pub(super) max_knob_distance: f64,
-    /// Where that distance is asked for, how many knobs are named.
+    /// Number of the knobs that are named, where that distance is asked for.
     pub(super) knobs_to_keep: Option<usize>,
     pub(super) max_lix: Option<f64>,
     pub(super) quality_threshold: f64,
@@ -49,7 +49,7 @@ impl Payload {
     ///
     /// # Errors
     ///
-    /// What is wrong with the payload.
+    /// The fault of the payload.
     pub(super) fn read(value: &Value) -> Result<Self, String> {
         let fields = Fields(value.as_object().ok_or("the payload is no object")?);
         let draft = match fields.get("draft") {

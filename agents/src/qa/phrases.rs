@@ -58,7 +58,7 @@ impl<'a> Phrases<'a> {
         }
     }
 
-    /// That a phrase is not there, as evidence, with what was looked for.
+    /// Evidence that a phrase is not there, with what was looked for.
     pub(super) fn absence(&self) -> String {
         let sought = match self.endings {
             Some(_) => "with other endings either",
@@ -154,7 +154,7 @@ impl<'a> Phrases<'a> {
         }
     }
 
-    /// How a word of the draft is this one, if it is.
+    /// The kind of match of a word of the draft with this one, if it is one.
     fn kind(&self, there: &Word, word: &str, stem: &str) -> Option<Kind> {
         let written = &self.folded[there.place.clone()];
         if written == word {

@@ -13,7 +13,7 @@ use super::{
     text::Text,
 };
 
-/// What all rules count together.
+/// Weight of all rules together.
 const WEIGHT: f64 = 2.0;
 
 /// A rule that can be computed.
@@ -30,7 +30,7 @@ impl Rule {
     ///
     /// # Errors
     ///
-    /// Why it is none that can be computed.
+    /// The reason why it is none that can be computed.
     fn read(name: &str, value: &Value) -> Result<Self, String> {
         let unknown = || format!("no program knows the rule {}", json!(excerpt(name)));
         let (kind, what) = Kind::read(name).ok_or_else(unknown)?;
@@ -112,7 +112,7 @@ fn decided(
     }
 }
 
-/// What a rule's name says of something that is counted.
+/// Bound that a rule's name sets on something that is counted.
 #[derive(Clone, Copy)]
 enum Kind {
     Max,

@@ -21,7 +21,7 @@ const FEWEST_WORDS: u64 = 10;
 /// A text whose words have fewer letters in the mean has no words that can be told apart by spaces, and the formula does not fit it.
 const SHORTEST_WORDS: f64 = 2.0;
 
-/// How much above the highest LIX the score is 0.
+/// Excess over the highest LIX at which the score is 0.
 const RANGE: f64 = 25.0;
 
 /// The numbers of the formula. Its words are what stands between spaces.

@@ -28,7 +28,7 @@ pub(super) struct Review {
 }
 
 impl Review {
-    /// What code can tell.
+    /// A review, as far as code can tell.
     pub(super) fn new(payload: Payload) -> Self {
         let text = Text::new(&payload.draft);
         let known = Language::named(&payload.language).or_else(|| language::of(&text));
@@ -54,7 +54,7 @@ impl Review {
         }
     }
 
-    /// What is left for a model: the questions, and the knobs to estimate.
+    /// The part that is left for a model: the questions, and the knobs to estimate.
     pub(super) fn questions(&self) -> Value {
         let asked = self.checks.iter().filter_map(|check| {
             let question = check.question.as_ref()?;
@@ -63,7 +63,7 @@ impl Review {
         json!({ "questions": asked.collect::<Vec<_>>(), "knobs": self.unread().map(judge::knob).collect::<Vec<_>>() })
     }
 
-    /// What code found, for a model to know.
+    /// The findings of code, for a model to know.
     pub(super) fn measured(&self) -> Value {
         let made = self
             .checks
@@ -84,7 +84,7 @@ impl Review {
     ///
     /// # Errors
     ///
-    /// Why the answer cannot be used, in words for the model.
+    /// The reason why the answer cannot be used, in words for the model.
     pub(super) fn judge(&mut self, answer: Value) -> Result<(), String> {
         let answer = judge::Answer::read(answer)?;
         let open = self.checks.iter_mut().filter(|c| c.question.is_some());
@@ -97,7 +97,7 @@ impl Review {
         Ok(())
     }
 
-    /// How near the draft is to its knobs. A distance that is asked for is kept only as far as every knob was measured.
+    /// Check of the draft's distance from its knobs. A distance that is asked for is kept only as far as every knob was measured.
     fn knobs(&self) -> Option<Check> {
         let Payload {
             knobs,

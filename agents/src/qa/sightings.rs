@@ -9,7 +9,7 @@ use super::{
     text::Text,
 };
 
-/// How a phrase stands in a draft.
+/// Kind of a phrase's sighting in a draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Word for word.
@@ -50,7 +50,7 @@ impl Sightings {
         self.of(Kind::Exact).is_some()
     }
 
-    /// Where it stands word for word.
+    /// The first place where it stands word for word.
     pub(super) fn exact_place(&self) -> Option<Range<usize>> {
         self.of(Kind::Exact).map(|sighting| sighting.place.clone())
     }

@@ -26,7 +26,7 @@ const MOST_UNSPACED: f64 = 0.1;
 /// A sentence by one way of parting the text. At least one word begins in it.
 #[derive(Clone, Debug)]
 pub(super) struct Sentence {
-    /// Where it stands in the draft.
+    /// Its place in the draft.
     pub(super) range: Range<usize>,
     /// Its words, in [`Text::words`].
     pub(super) words: Range<usize>,
@@ -42,7 +42,7 @@ pub(super) struct Text {
     pub(super) sentences: Vec<Sentence>,
     /// The sentences by the reading that ends them only where one surely ends.
     long_sentences: Vec<Sentence>,
-    /// Where the words of the prose stand.
+    /// Places of the prose's words.
     words: Vec<Range<usize>>,
     counts: Vec<Count>,
 }
@@ -65,7 +65,7 @@ impl Text {
         text
     }
 
-    /// How many the draft has.
+    /// Number of them in the draft.
     pub(super) fn count(&self, what: Measured) -> Count {
         let at = Measured::ALL.iter().position(|&m| m == what);
         let count = at.and_then(|at| self.counts.get(at));
@@ -131,12 +131,12 @@ impl Text {
         f64::from(unspaced) > f64::from(all) * MOST_UNSPACED
     }
 
-    /// Where the words of one sentence stand in the draft.
+    /// Places of one sentence's words in the draft.
     pub(super) fn places_of(&self, sentence: &Sentence) -> &[Range<usize>] {
         &self.words[sentence.words.clone()]
     }
 
-    /// What a sentence says, with everything in it.
+    /// Text of a sentence, with everything in it.
     pub(super) fn sentence(&self, sentence: &Sentence) -> &str {
         &self.raw[sentence.range.clone()]
     }

@@ -14,7 +14,7 @@ const ELIDED: [&str; 22] = [
     "all", "dall", "dell", "nell", "sull", "quell", "sant",
 ];
 
-/// Where the words of a text are: what stands between spaces, from its first letter or digit to its last.
+/// Places of a text's words: pieces between spaces, from their first letter or digit to their last.
 pub(super) fn places(text: &str) -> Vec<Range<usize>> {
     let mut words = Vec::new();
     let mut end = 0;
@@ -30,7 +30,7 @@ pub(super) fn places(text: &str) -> Vec<Range<usize>> {
     words
 }
 
-/// How many words there are by different readings.
+/// Numbers of words by different readings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reading {
     pub(super) low: usize,
@@ -120,7 +120,7 @@ fn is_one(text: &str, before: &Range<usize>, after: &Range<usize>) -> bool {
     is_number || is_parted
 }
 
-/// How many words stand between two spaces, at least and at most.
+/// Number of words between two spaces, at least and at most.
 fn within(word: &str) -> (usize, usize) {
     let (mut low, mut high) = (1, 1);
     let mut run: Vec<char> = Vec::new();

@@ -19,7 +19,7 @@ const OTHERS: [&str; 86] = [
 /// The longest word that may be an abbreviation, in characters.
 const LONGEST: usize = 20;
 
-/// What a full stop after a word says.
+/// Meaning of a full stop after a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
     /// The end of a sentence, unless something else says otherwise.
@@ -30,7 +30,7 @@ pub(super) enum Stop {
     Title,
 }
 
-/// How to read the full stop after a word, which comes without it.
+/// Reads the full stop after a word, which comes without it.
 pub(super) fn stop_after(word: &str) -> Stop {
     let word = word.trim_start_matches(|c: char| !c.is_alphanumeric());
     if word.is_empty() || word.chars().count() > LONGEST {

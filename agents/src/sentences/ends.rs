@@ -20,7 +20,7 @@ pub(crate) struct End {
     pub(crate) is_marked: bool,
 }
 
-/// Where the sentences of a text end, in order; each has a letter or a digit before it that the one before has not.
+/// Ends of a text's sentences, in order; each has a letter or a digit before it that the one before has not.
 pub(crate) fn ends(text: &str) -> Vec<End> {
     let mut reader = Reader::new(text);
     let mut at = 0;

@@ -7,7 +7,7 @@ use super::{asked::Asked, comparison::Confidence};
 /// The metrics that are compared; the one of the objective is the first.
 const MAX_METRICS: usize = 6;
 
-/// What was computed, its evidence and its limits.
+/// The computed numbers, their evidence and their limits.
 pub(super) fn of(asked: &Asked) -> Value {
     let lead = asked.metric();
     let others = asked.metrics().into_iter().map(|(name, _)| name);

@@ -15,7 +15,7 @@ const FEWEST: usize = 5;
 /// From so many posts on a clear relation is trusted fully.
 const MANY: usize = 20;
 
-/// How much a suggestion can be trusted. None of these says that the knob is the cause.
+/// Confidence in a suggestion. None of these says that the knob is the cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Confidence {
@@ -30,7 +30,7 @@ pub(super) enum Confidence {
 }
 
 impl Confidence {
-    /// How far the suggestion goes from the wish to what the best posts had.
+    /// Share of the way from the wish to what the best posts had that is suggested.
     fn weight(self) -> f64 {
         match self {
             Self::TooLittleData | Self::Low => 0.0,
@@ -49,7 +49,7 @@ impl Confidence {
     }
 }
 
-/// What past posts say of one knob and one metric.
+/// Evidence of past posts on one knob and one metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Comparison {

@@ -33,7 +33,7 @@ impl Knob {
         }
     }
 
-    /// What is taken where nothing speaks for anything else: the wish, or else the middle.
+    /// The default: the wish, or else the middle.
     pub(super) fn fallback(&self) -> f64 {
         self.wish.unwrap_or(self.min + (self.max - self.min) / 2.0)
     }

@@ -11,7 +11,7 @@ use super::knob::Knob;
 /// The most knobs, and metrics, that are looked at.
 pub(super) const MAX_NAMES: usize = 16;
 
-/// Why posts are left out of a comparison, and how many.
+/// Reasons for leaving posts out of a comparison, and how many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Missing {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::asked::Asked;
 use crate::sentences;
 
-/// How many posts there are where nothing says so, and how many at most.
+/// Number of posts where nothing says so, and the most.
 const POSTS: u64 = 3;
 const MAX_POSTS: u64 = 52;
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::material::texts;
 use crate::sentences;
 
-/// What a brief takes over from the request as it is.
+/// Fields that a brief takes over from the request as they are.
 const TAKEN_OVER: [&str; 8] = [
     "clientProfile",
     "platform",
@@ -27,7 +27,7 @@ const OF_THE_CLIENT: [&str; 5] = [
     "hashtags",
 ];
 
-/// What of the request's own words is for a brief.
+/// The request's own words that are for a brief.
 const WORDS: [&str; 7] = [
     "headline",
     "keyMessages",

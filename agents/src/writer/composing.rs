@@ -14,16 +14,16 @@ use crate::{
 /// The changes that are made at most.
 const MAX_CHANGES: usize = 60;
 
-/// What a draft is held to where nothing else is said: ordinary prose.
+/// Limits of a draft where nothing else is said: ordinary prose.
 const LIX: f64 = 50.0;
 const SENTENCE_WORDS: u64 = 30;
 
-/// How much counts what was asked for, what holds by default, and the distance from the knobs.
+/// Weights of what was asked for, of what holds by default, and of the distance from the knobs.
 const WANTED: f64 = 40.0;
 const USUAL: f64 = 4.0;
 const KNOBS: f64 = 12.0;
 
-/// What it costs to say nothing: more than all else.
+/// Cost of saying nothing: more than all else.
 const NOTHING: f64 = 1e6;
 
 /// Emoji where the brief has none.
@@ -33,7 +33,7 @@ const EMOJI: [&str; 3] = ["✨", "👉", "✅"];
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Composed {
     pub(super) text: String,
-    /// What could not be met.
+    /// Wishes that could not be met.
     pub(super) notes: Vec<String>,
 }
 
@@ -172,7 +172,7 @@ fn include(layout: &mut Layout, wishes: &Wishes) {
     }
 }
 
-/// How far a draft is from what is wanted, and from saying all that `first` says.
+/// Distance of a draft from what is wanted, and from saying all that `first` says.
 fn cost(layout: &Layout, first: &Layout, wishes: &Wishes) -> f64 {
     let measuring = Measuring::new(&layout.text());
     let mut cost = 0.0;
@@ -199,7 +199,7 @@ fn cost(layout: &Layout, first: &Layout, wishes: &Wishes) -> f64 {
     cost + changed(layout, first)
 }
 
-/// What the changes themselves cost.
+/// Cost of the changes themselves.
 fn changed(layout: &Layout, first: &Layout) -> f64 {
     let units = layout.units.iter().zip(&first.units).enumerate();
     let units = units.map(|(n, (unit, first))| {
@@ -261,7 +261,7 @@ fn shorten(layout: &mut Layout, wishes: &Wishes) {
     }
 }
 
-/// What a draft does not meet of what can be measured.
+/// Measurable wishes that a draft does not meet.
 fn unmet(text: &str, wishes: &Wishes) -> Vec<String> {
     let measuring = Measuring::new(text);
     let mut unmet = Vec::new();

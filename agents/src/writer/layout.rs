@@ -2,7 +2,7 @@
 
 use super::material::{Part, capital};
 
-/// Where a sentence can be parted.
+/// Places where a sentence can be parted.
 const JOINTS: [&str; 6] = ["; ", " – ", " — ", ": ", ", ", " - "];
 
 /// The shortest piece that a sentence is parted into, in words.
@@ -49,7 +49,7 @@ impl Unit {
         }
     }
 
-    /// What is to be in the draft as it is.
+    /// A piece that stays in the draft as it is.
     pub(super) fn kept(part: Part, text: impl Into<String>) -> Self {
         Self {
             is_kept: true,

@@ -11,7 +11,7 @@ const MAX_LENGTH: usize = 600;
 /// The sentences of a body of which the first can stand alone.
 const ENOUGH: usize = 3;
 
-/// Where in a brief the parts of a text stand.
+/// Fields of a brief with the parts of a text.
 const OPENING: [&str; 2] = ["headline", "hook"];
 const BODY: [&str; 8] = [
     "description",
@@ -25,7 +25,7 @@ const BODY: [&str; 8] = [
 ];
 const CLOSING: [&str; 4] = ["callToAction", "cta", "link", "links"];
 
-/// What is taken where none of these is there.
+/// Fields that are taken where none of these is there.
 const ELSE: [&str; 3] = ["clientBrief", "brief", "objective"];
 
 /// The part of a text that a sentence belongs to.
@@ -36,7 +36,7 @@ pub(super) enum Part {
     Closing,
 }
 
-/// What there is to say.
+/// Sentences of a brief.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Material {
     /// Each sentence once, in the order of the text.

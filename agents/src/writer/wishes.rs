@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::material::{capital, texts, unwrapped};
 use crate::qa::{Fix, Knobs, Measured};
 
-/// What a draft is to be like.
+/// Wishes for a draft.
 #[derive(Default)]
 pub(super) struct Wishes {
     /// Texts that it has to have.

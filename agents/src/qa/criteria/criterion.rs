@@ -16,7 +16,7 @@ pub(in crate::qa) struct Criterion {
     pub(in crate::qa) text: String,
     /// The check that decides it, where its text says something else.
     pub(super) by: Option<String>,
-    /// How code decides it; else why it cannot, if there is more to say than that it is only words.
+    /// Test by which code decides it; else why it cannot, if there is more to say than that it is only words.
     pub(super) test: Result<Vec<Test>, Option<String>>,
 }
 
@@ -25,7 +25,7 @@ impl Criterion {
     ///
     /// # Errors
     ///
-    /// Why it is none, as the rest of a sentence that begins with its place.
+    /// The reason why it is none, as the rest of a sentence that begins with its place.
     pub(in crate::qa) fn read(value: &Value) -> Result<Option<Self>, String> {
         let fields = match value {
             Value::Null => return Ok(None),

@@ -28,15 +28,15 @@ use super::{
 pub(super) use criterion::Criterion;
 use test::{Found, Test, all_hold};
 
-/// What all criteria count together.
+/// Weight of all criteria together.
 const WEIGHT: f64 = 3.0;
 
-/// What code found of a criterion in words.
+/// Finding of code on a criterion in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Computed {
     /// Whether the text meets it; nothing where that could not be told.
     pub holds: Option<bool>,
-    /// What was counted or found, in words; the text is called the draft.
+    /// The evidence, in words; the text is called the draft.
     pub evidence: String,
 }
 

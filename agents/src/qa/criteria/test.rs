@@ -39,7 +39,7 @@ pub(crate) enum Test {
     Lix(f64),
 }
 
-/// What a test found.
+/// Finding of a test.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
     /// `None` where it could not be told.
@@ -53,7 +53,7 @@ impl Test {
     ///
     /// # Errors
     ///
-    /// Why it names none.
+    /// The reason why it names none.
     pub(crate) fn read(check: &Value) -> Result<Self, String> {
         let shown = |value: &Value| excerpt(&value.to_string());
         let (kind, value) = (&check["kind"], &check["value"]);

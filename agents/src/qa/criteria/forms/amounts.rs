@@ -13,7 +13,7 @@ use super::{
     numbers::{NUMBER, number},
 };
 
-/// What words before or after a number make of it.
+/// Meaning that words before or after a number give it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bound {
     Most,
@@ -238,7 +238,7 @@ fn between(captures: &Captures<'_>) -> Option<Vec<Test>> {
     (low <= high).then(|| vec![least(what, low), most(what, high)])
 }
 
-/// What is counted, where that is clear.
+/// The thing that is counted, where that is clear.
 fn counted(captures: &Captures<'_>, is_length: bool, n: u64) -> Option<Measured> {
     let what = unit(&captures["what"])?;
     let length = captures.name("length").map_or("", |length| length.as_str());

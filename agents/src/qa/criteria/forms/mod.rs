@@ -23,7 +23,7 @@ const OPENING: &str = "(?:must |should |has to |have to |needs to |shall |will |
 /// A duty not to.
 const NEGATED: &str = "(?:(?:must|should|may|does|do|can|shall|is|has to) not |cannot |can't |doesn't |don't |mustn't |shouldn't |isn't |never )";
 
-/// What stands between two forms that both have to hold.
+/// Text between two forms that both have to hold.
 const JOINTS: [&str; 6] = ["; ", ", and ", ", but ", " and ", " but ", ", "];
 
 /// The tests that a text asks for, all of which have to hold.

@@ -13,7 +13,7 @@ const QUOTED: &str =
 /// A name for what is quoted.
 const NOUN: &str = "(?:(?:(?:the|a|an) )?(?:exact |literal )?(?:words?|phrases?|terms?|texts?|strings?|names?|hashtags?|expressions?|sentences?|lines?|links?) )?";
 
-/// How several are joined.
+/// Junction of several.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Joined {
     /// There is one.
