@@ -43,11 +43,14 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 /// Time for threads that wait for a terminal to end.
 const THREADS: Duration = Duration::from_millis(100);
 
+/// Exit code of a program that SIGPIPE ends, in shells. What was not printed is not said to be done.
+const BROKEN_PIPE: u8 = 128 + 13;
+
 fn main() -> ExitCode {
     complete::answer();
     match run(Cli::parse()) {
         Ok(code) => code,
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if is_broken_pipe(&error) => ExitCode::from(BROKEN_PIPE),
         Err(error) => {
             output::aside(format!("error: {}", one_line(&error)));
             ExitCode::from(usage::code_of(&error))

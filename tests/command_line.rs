@@ -1,6 +1,21 @@
 //! The command line: output and exit codes.
 
+use std::process::{Command, Stdio};
+
 use crate::harness::{System, get, http_address};
+
+#[test]
+fn output_that_nobody_reads_is_not_done() {
+    let (reader, writer) = std::io::pipe().expect("there are pipes");
+    drop(reader);
+    let printed = Command::new(env!("CARGO_BIN_EXE_agenthub"))
+        .args(["completions", "bash"])
+        .stdout(writer)
+        .stderr(Stdio::null())
+        .status()
+        .expect("the binary starts");
+    assert_eq!(printed.code(), Some(141));
+}
 
 #[test]
 fn wrong_usage_is_2_and_help_is_0() {
