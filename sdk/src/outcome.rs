@@ -93,14 +93,9 @@ fn append(parts: &mut Vec<Part>, part: &Part) {
             Some(Part {
                 part: Some(Text(known)),
                 metadata,
-                filename,
-                media_type,
             }),
             Some(Text(more)),
-        ) if *metadata == part.metadata
-            && *filename == part.filename
-            && *media_type == part.media_type =>
-        {
+        ) if *metadata == part.metadata => {
             known.push_str(more);
         }
         _ => parts.push(part.clone()),

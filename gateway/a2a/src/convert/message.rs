@@ -8,6 +8,12 @@ use crate::v1;
 /// The field of a wrapped value.
 const WRAPPED: &str = "value";
 
+/// Metadata of a part: its file name.
+const FILENAME: &str = "urn:agenthub:filename";
+
+/// Metadata of a part: its media type.
+const MEDIA_TYPE: &str = "urn:agenthub:media-type";
+
 /// A message for an agent of the hub.
 pub fn message_to_hub(message: v1::Message) -> a2a::Message {
     a2a::Message {
@@ -75,7 +81,6 @@ pub(super) fn part_to_hub(part: v1::Part) -> a2a::Part {
             name: filename,
         })),
         metadata: metadata.clone(),
-        ..Default::default()
     };
     let part = match content {
         Some(Content::Raw(bytes)) => return file(File::FileWithBytes(bytes), filename, media_type),
@@ -84,44 +89,71 @@ pub(super) fn part_to_hub(part: v1::Part) -> a2a::Part {
         Some(Content::Data(value)) => Some(a2a::part::Part::Data(data_to_hub(value))),
         None => None,
     };
-    a2a::Part {
-        part,
-        metadata,
-        filename,
-        media_type,
-    }
+    let metadata = labelled(metadata, filename, media_type);
+    a2a::Part { part, metadata }
 }
 
 pub(super) fn part_from_hub(part: a2a::Part) -> v1::Part {
     use v1::part::Content;
-    let a2a::Part {
-        part,
-        metadata,
-        filename,
-        media_type,
-    } = part;
-    let (content, filename, media_type) = match part {
-        Some(a2a::part::Part::Text(text)) => (Some(Content::Text(text)), filename, media_type),
-        Some(a2a::part::Part::Data(data)) => (
-            Some(Content::Data(data_from_hub(data))),
-            filename,
-            media_type,
-        ),
+    let a2a::Part { part, metadata } = part;
+    let content = match part {
+        Some(a2a::part::Part::Text(text)) => Some(Content::Text(text)),
+        Some(a2a::part::Part::Data(data)) => Some(Content::Data(data_from_hub(data))),
         Some(a2a::part::Part::File(file)) => {
             let content = file.file.map(|file| match file {
                 File::FileWithUri(url) => Content::Url(url),
                 File::FileWithBytes(bytes) => Content::Raw(bytes),
             });
-            (content, file.name, file.mime_type)
+            return v1::Part {
+                content,
+                metadata,
+                filename: file.name,
+                media_type: file.mime_type,
+            };
         }
-        None => (None, filename, media_type),
+        None => None,
     };
+    let (metadata, filename, media_type) = unlabelled(metadata);
     v1::Part {
         content,
         metadata,
         filename,
         media_type,
     }
+}
+
+/// The metadata of a text or data part, with its file name and media type: on the hub only file parts have fields for them. Fields of
+/// their own would make each part of each message larger by half.
+fn labelled(metadata: Option<Struct>, filename: String, media_type: String) -> Option<Struct> {
+    let labels = [(FILENAME, filename), (MEDIA_TYPE, media_type)];
+    let labels = labels.into_iter().filter(|(_, label)| !label.is_empty());
+    let labels = labels.map(|(key, label)| {
+        let kind = Some(Kind::StringValue(label));
+        (key.to_owned(), Value { kind })
+    });
+    let mut labels = labels.peekable();
+    if labels.peek().is_none() {
+        return metadata;
+    }
+    let mut metadata = metadata.unwrap_or_default();
+    metadata.fields.extend(labels);
+    Some(metadata)
+}
+
+/// The metadata without the labels, the file name and the media type. Metadata that held nothing else are none.
+fn unlabelled(metadata: Option<Struct>) -> (Option<Struct>, String, String) {
+    let Some(mut metadata) = metadata else {
+        return Default::default();
+    };
+    let mut take = |key| match metadata.fields.remove(key)?.kind {
+        Some(Kind::StringValue(label)) => Some(label),
+        _ => None,
+    };
+    let (filename, media_type) = (take(FILENAME), take(MEDIA_TYPE));
+    let is_labelled = filename.is_some() || media_type.is_some();
+    let metadata = (!is_labelled || !metadata.fields.is_empty()).then_some(metadata);
+    let [filename, media_type] = [filename, media_type].map(Option::unwrap_or_default);
+    (metadata, filename, media_type)
 }
 
 fn data_to_hub(value: Value) -> DataPart {

@@ -45,6 +45,8 @@ prop_compose! {
         filename in "[a-z.]{0,5}",
         media_type in "[a-z/]{0,5}",
     ) -> v1::Part {
+        // Empty metadata of a part are as none.
+        let metadata = metadata.filter(|metadata: &prost_types::Struct| !metadata.fields.is_empty());
         v1::Part { content, metadata, filename, media_type }
     }
 }
