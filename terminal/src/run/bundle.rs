@@ -281,7 +281,8 @@ fn is_held_to_anything(bundle: &Value) -> bool {
         .into_iter()
         .flatten();
     let mut checks = reviews.flat_map(|r| r["checks"].as_array().into_iter().flatten());
-    let is_rule = |check: &Value| check["hard"] == true || check["rule"] == true;
+    // A reviewer that does not tell rules from what it always checks calls its rules hard.
+    let is_rule = |check: &Value| check["rule"].as_bool().unwrap_or(check["hard"] == true);
     criteria.is_some_and(|criteria| !criteria.is_empty()) || checks.any(is_rule)
 }
 

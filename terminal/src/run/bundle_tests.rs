@@ -96,6 +96,13 @@ fn where_nothing_was_asked_for_nothing_is_called_met() {
             "verdict  no criteria were given, and the objective's own words were not checked as criteria; the review lets it pass"
         )
     );
+    bundle["quality"]["reviews"] =
+        json!([{"checks": [{"name": "Draft", "hard": true, "rule": false, "verdict": "pass"}]}]);
+    let always_checked = first(&bundle).unwrap_or_default();
+    assert!(
+        always_checked.starts_with("verdict  no criteria were given"),
+        "{always_checked}"
+    );
     bundle["quality"]["notTaken"] = json!(["tone"]);
     let ignored = first(&bundle).unwrap_or_default();
     assert!(
