@@ -29,7 +29,7 @@ impl Handle {
         &self.starter
     }
 
-    /// The journal of Cortex's runs. Its writes wake who waits for them in [`watching`](Self::watching).
+    /// The journal of Cortex's runs. Its writes wake who waits for more of a run.
     pub fn journal(&self) -> &Arc<dyn Journal> {
         self.shared.journal()
     }
