@@ -22,6 +22,7 @@ pub use agent::{Named, Roster, agent, limits, peers};
 pub use definition::{Definition, ErrorMode, Format, Kind, ToolName};
 pub use discover::{DEFAULT_DIR, Discovered, discover};
 pub use fault::{Fault, Place, Severity};
+pub(crate) use loader::asked;
 pub use loader::{Loaded, load, parse, quoted, rules, tools};
 pub use rule::{Level, Rule};
 pub use starter::starter;

@@ -228,6 +228,42 @@ fn a_check_refuses_what_asking_refuses() {
     }
 }
 
+/// A file that asks somebody who is not there is not fine, however unlike all names, and however short.
+#[test]
+fn whoever_is_asked_and_not_there_is_told() {
+    let system = alone();
+    let lead = LEAD.replace(
+        "You lead.",
+        "## Steps\n\n1. Ask `zebra` for `notes`, and `vet` for the rest.\n2. Ask `cat` and `ox`.\n\n## Rules\n\n- You MUST ask `vett`.\n- The answer MUST have `id` first.",
+    );
+    write(
+        system.folder(),
+        &[
+            ("team/lead.md", &lead),
+            (
+                "team/vet.md",
+                "---\nname: vet\ndescription: x\n---\nAsk `nobody`.\n",
+            ),
+        ],
+    );
+    for path in ["team", "team/lead.md"] {
+        let check = system.run(&["sop", "check", path], "");
+        assert_eq!(check.code, Some(0), "{check:?}");
+        assert!(!check.stdout.contains("fine"), "{check:?}");
+        assert!(check.stdout.contains("(4 warnings)"), "{check:?}");
+        for name in ["zebra", "cat", "ox", "vett"] {
+            let part = format!("nobody here is called `{name}`");
+            assert!(check.stderr.contains(&part), "{part}: {}", check.stderr);
+        }
+        for part in [
+            "did you mean `vet`?",
+            "the agents of this folder are: `vet`",
+        ] {
+            assert!(check.stderr.contains(part), "{part}: {}", check.stderr);
+        }
+    }
+}
+
 /// Errors that only a check can find: unknown names, the leader, a model without its key.
 #[test]
 fn names_that_stand_for_nothing_are_told_with_what_was_meant() {

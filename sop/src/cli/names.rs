@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use agenthub_mcp::toolshed::{Toolshed, closest};
 
-use crate::{Definition, Fault, ToolName, discover, quoted};
+use crate::{Definition, Fault, Kind, Place, ToolName, asked, discover, quoted};
 
 /// The names that are listed in a help text.
 const MAX_SHOWN: usize = 12;
@@ -86,7 +86,7 @@ fn known(name: &str, others: &[&str], settings: &[String]) -> String {
     )
 }
 
-/// Words in backticks that nobody has as a name, where an agent of the folder has nearly that one. `all` are the definitions that are known.
+/// Words in backticks that nobody has as a name, where an agent of the folder has nearly that one, or where the text asks them. `all` are the definitions that are known.
 pub(super) fn misspelt(
     definition: &Definition,
     all: &[&Arc<Definition>],
@@ -106,17 +106,88 @@ pub(super) fn misspelt(
             words.extend(values.filter_map(|value| value.as_str()).map(plain));
         }
     }
+    let asked = asked_places(definition, agents, shed);
     let faults = quoted(&definition.path).into_iter().filter_map(|word| {
         let name = word.name.strip_prefix("agent_").unwrap_or(&word.name);
         if words.contains(&plain(name)) || words.contains(&plain(&word.name)) {
             return None;
         }
-        let meant = agents.iter().find(|agent| is_slip(name, agent))?;
+        let meant = agents.iter().find(|agent| is_slip(name, agent));
+        let help = match meant {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None if asked.contains(&word.place) && !is_written(name, &definition.path) => {
+                who_there_is(name, &definition.name, agents)
+            }
+            None => return None,
+        };
         let message = format!("nobody here is called `{name}`");
         let fault = Fault::warning(&definition.path, message).at_place(word.place);
-        Some(fault.helped(format!("did you mean `{meant}`?")))
+        Some(fault.helped(help))
     });
     faults.collect()
+}
+
+/// Places of the names that a file has asked; none where it may ask nobody, or has all tools of a server, whose names only the server
+/// knows.
+fn asked_places(
+    definition: &Definition,
+    agents: &BTreeSet<String>,
+    shed: &Toolshed,
+) -> BTreeSet<Place> {
+    let leads = definition.kind == Kind::Orchestrator;
+    let mut tools = definition.tools.iter().map(|tool| tool.name.as_str());
+    let has_server = tools.any(|tool| !agents.contains(tool) && shed.is_server(tool));
+    if has_server || !leads && definition.tools.is_empty() {
+        return BTreeSet::new();
+    }
+    let names = asked(&definition.path).into_iter();
+    names
+        .filter(|word| can_be_name(&word.name))
+        .map(|word| word.place)
+        .collect()
+}
+
+/// True if a word looks like the name of an agent, and does not stand for whoever asks.
+fn can_be_name(word: &str) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+    let is_person = matches!(word, "user" | "human" | "person" | "caller");
+    word.starts_with(char::is_alphabetic) && word.chars().all(is_name) && !is_person
+}
+
+/// True if a file beside this one is called so: it may be wrong, and its agent is there once it is mended.
+fn is_written(name: &str, path: &Path) -> bool {
+    let folder = folder_of(path);
+    let files = [
+        format!("{name}.md"),
+        format!("{name}.sop.md"),
+        format!("{name}/SKILL.md"),
+    ];
+    files.iter().any(|file| folder.join(file).is_file())
+}
+
+/// The agents that a file can have meant.
+fn who_there_is(name: &str, own: &str, agents: &BTreeSet<String>) -> String {
+    let others = || agents.iter().map(String::as_str).filter(|a| *a != own);
+    let meant = match closest(name, others()) {
+        Some(close) => format!("did you mean `{close}`? "),
+        None => String::new(),
+    };
+    let some: Vec<String> = others()
+        .take(MAX_SHOWN)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    if some.is_empty() {
+        return "this folder has no other agent; name one that there is, or write its file"
+            .to_owned();
+    }
+    let more = match others().count().saturating_sub(MAX_SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "{meant}the agents of this folder are: {}{more}",
+        some.join(", ")
+    )
 }
 
 /// A name as it is compared.

@@ -1,6 +1,8 @@
 //! Reads one file: `front.rs` parts it, `mapping.rs` and `fields.rs` read its front matter, `sections.rs` a file without one, `inputs.rs`
 //! what it takes, `rules.rs` what it requires; `path.rs` reads the file, `load.rs` makes a definition of that. What is wrong is gathered in `faults.rs`.
+//! `peek.rs` looks at a file that may be wrong, and `asking.rs` tells whom its text asks.
 
+mod asking;
 pub(crate) mod faults;
 mod fields;
 pub(crate) mod files;
@@ -17,5 +19,6 @@ mod sections;
 mod unread;
 
 pub use load::{Loaded, load, parse};
+pub(crate) use peek::asked;
 pub use peek::{quoted, tools};
 pub use rules::rules;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::{
+    asking,
     faults::Faults,
     fields, front,
     load::{format, node, plain},
@@ -30,6 +31,20 @@ pub fn tools(path: &Path) -> Vec<ToolName> {
 
 /// The words that the body of a file has in backticks, each with its place; at most 500.
 pub fn quoted(path: &Path) -> Vec<ToolName> {
+    let words = words(path).into_iter();
+    words.map(|(word, _)| word).collect()
+}
+
+/// Those of the words in backticks that the text has asked: names of somebody, whoever that is.
+pub(crate) fn asked(path: &Path) -> Vec<ToolName> {
+    let words = words(path).into_iter();
+    words
+        .filter_map(|(word, is_asked)| is_asked.then_some(word))
+        .collect()
+}
+
+/// The words in backticks, and whether each is asked.
+fn words(path: &Path) -> Vec<(ToolName, bool)> {
     let Ok(text) = text(path).map(|text| plain(&text)) else {
         return Vec::new();
     };
@@ -38,21 +53,29 @@ pub fn quoted(path: &Path) -> Vec<ToolName> {
     };
     let mut words = Vec::new();
     for block in blocks(parts.body) {
+        // The end of the last word in the block that is asked.
+        let mut last_asked = None;
         for (at, code) in block.codes() {
             if words.len() == MAX_WORDS {
                 return words;
             }
+            let end = at + code.len();
+            let between = last_asked.and_then(|last| block.text.get(last..at));
+            let is_asked = between.is_some_and(asking::is_another)
+                || asking::asks(&block.text[..at], &block.text[end..]);
+            last_asked = is_asked.then_some(end);
             let before = &parts.body[..block.origin(at).min(parts.body.len())];
             let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
             let column = before.rsplit('\n').next().map_or(0, |l| l.chars().count());
-            words.push(ToolName {
+            let word = ToolName {
                 name: code.to_owned(),
                 place: Place {
                     line: number(before.matches('\n').count()).saturating_add(parts.body_line),
                     column: number(column + 1),
                     length: number(code.chars().count()),
                 },
-            });
+            };
+            words.push((word, is_asked));
         }
     }
     words

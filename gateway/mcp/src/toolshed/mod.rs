@@ -92,6 +92,11 @@ impl Toolshed {
         self.wanted(name).is_some()
     }
 
+    /// True if a name stands for all tools of an MCP server.
+    pub fn is_server(&self, name: &str) -> bool {
+        self.0.servers.contains_key(name) && !self.0.names.contains_key(name)
+    }
+
     /// The names that the settings define: those under `[tools]`, and the MCP servers.
     pub fn names(&self) -> Vec<String> {
         let names = self.0.names.keys().chain(self.0.servers.keys());
