@@ -139,7 +139,7 @@ fn is_glued(inner: char, outer: char, phrase: &str) -> bool {
 }
 
 /// True if a number goes on over this place, with a separator.
-fn is_in_a_number(all: &str, at: usize) -> bool {
+pub(super) fn is_in_a_number(all: &str, at: usize) -> bool {
     let is_digit = |c: Option<char>| c.is_some_and(char::is_numeric);
     let is_separator = |c: Option<char>| matches!(c, Some('.' | ',' | ':' | '\''));
     let (mut before, mut after) = (all[..at].chars().rev(), all[at..].chars());

@@ -27,6 +27,7 @@ mod measured;
 mod measures;
 mod measuring;
 mod must_include;
+mod numbers;
 mod objective;
 mod payload;
 mod phrases;

@@ -11,6 +11,7 @@ use super::{
     inflection::Endings,
     language::{self, Language},
     literal,
+    numbers::{self, Bare},
     sightings::{Kind, Sightings},
     text::Text,
 };
@@ -29,6 +30,11 @@ const SHORTEST_BEGINNING: usize = 3;
 const SHORTEST_END: usize = 4;
 const SHORTEST_BEFORE_END: usize = 3;
 
+/// Two words that share a beginning may be forms of one, as *bringen* and *bringt*, if it has this many letters, or one more where it is one of
+/// the words, and no more letters follow than these.
+const SHORTEST_SHARED: usize = 4;
+const LONGEST_REST: usize = 3;
+
 const SPELLED_OTHERWISE: &str = "spelled otherwise";
 const APART: &str = "with a dash or an empty line between its words";
 
@@ -38,13 +44,24 @@ pub(super) struct Phrases<'a> {
     endings: Option<Endings>,
     /// Each word's stem and where it stands in the folded draft.
     words: OnceCell<Vec<Word>>,
+    /// The folded draft with its numbers as they are compared.
+    bare: OnceCell<Bare>,
 }
 
 struct Word {
     stem: String,
-    /// Without hyphens, marks on letters and separators in numbers.
-    plain: String,
+    /// By [`Spelling`].
+    spelled: [String; 2],
     place: Range<usize>,
+}
+
+/// What spellings have in common.
+#[derive(Clone, Copy)]
+enum Spelling {
+    /// Without hyphens, marks on letters and separators in numbers.
+    Plain,
+    /// The same, with two letters for an umlaut.
+    WrittenOut,
 }
 
 impl<'a> Phrases<'a> {
@@ -55,16 +72,17 @@ impl<'a> Phrases<'a> {
             folded: text.folded.as_str(),
             endings: language.and_then(Endings::of),
             words: OnceCell::new(),
+            bare: OnceCell::new(),
         }
     }
 
     /// Evidence that a phrase is not there, with what was looked for.
     pub(super) fn absence(&self) -> String {
         let sought = match self.endings {
-            Some(_) => "with other endings either",
-            None => "nor in a longer word (for other endings the language would have to be known)",
+            Some(_) => "other forms of it were looked for by their endings alone",
+            None => "other forms of it were hardly looked for, as the language is not known",
         };
-        format!("nowhere in the draft, {sought}")
+        format!("not found in the draft; {sought}")
     }
 
     /// All ways in which a phrase stands in the draft. A phrase of words is found as words with nothing but white space and hyphens between
@@ -72,6 +90,10 @@ impl<'a> Phrases<'a> {
     pub(super) fn find(&self, text: &Text, phrase: &str) -> Sightings {
         let mut found = literal::sightings(text, phrase);
         let folded = Folded::new(phrase);
+        if !found.is_exact() && folded.as_str().contains(char::is_numeric) {
+            let bare = self.bare.get_or_init(|| Bare::new(self.folded));
+            numbers::find(bare, text, &folded, &mut found);
+        }
         let wanted: Vec<&str> = folded.as_str().unicode_words().collect();
         let is_phrase =
             (1..=MOST_WORDS).contains(&wanted.len()) && !folded.as_str().chars().any(is_unspaced);
@@ -80,7 +102,9 @@ impl<'a> Phrases<'a> {
         }
         self.find_words(text, phrase, &wanted, &mut found);
         if !found.is_said() {
-            self.find_spelled_otherwise(text, &wanted, &mut found);
+            for spelling in [Spelling::Plain, Spelling::WrittenOut] {
+                self.find_spelled_otherwise(text, &wanted, &mut found, spelling);
+            }
         }
         if let [word] = wanted[..] {
             self.find_in_compounds(text, word, &mut found);
@@ -93,7 +117,7 @@ impl<'a> Phrases<'a> {
             let words = self.folded.unicode_word_indices();
             let read = words.map(|(start, word)| Word {
                 stem: self.stem(word),
-                plain: plain(word),
+                spelled: [plain(word), written_out(word)],
                 place: start..start + word.len(),
             });
             read.collect()
@@ -129,6 +153,9 @@ impl<'a> Phrases<'a> {
             if is_weaker(&Kind::Longer) {
                 kind = Kind::Longer;
             }
+            if is_weaker(&Kind::Akin) {
+                kind = Kind::Akin;
+            }
             let gaps = there.windows(2).map(|pair| {
                 let gap = pair[0].place.end..pair[1].place.start;
                 let of_text = text.folded.origin(pair[0].place.clone()).end
@@ -138,7 +165,7 @@ impl<'a> Phrases<'a> {
             let Some(gaps) = gaps.collect::<Option<Vec<bool>>>() else {
                 continue;
             };
-            if gaps.contains(&false) && kind != Kind::Longer {
+            if gaps.contains(&false) && !matches!(kind, Kind::Longer | Kind::Akin) {
                 kind = Kind::Unsure(APART);
             }
             let is_other = literal::is_abbreviation(phrase)
@@ -160,7 +187,7 @@ impl<'a> Phrases<'a> {
         if written == word {
             return Some(Kind::Spaced);
         }
-        if there.plain == plain(word) {
+        if there.spelled[Spelling::Plain as usize] == plain(word) {
             // Spelled otherwise.
             return None;
         }
@@ -182,24 +209,44 @@ impl<'a> Phrases<'a> {
             return Some(Kind::Inflected);
         }
         let goes_on = written.starts_with(word) && word.chars().count() >= SHORTEST_BEGINNING;
-        (goes_on || there.stem == stem).then_some(Kind::Longer)
+        match goes_on || there.stem == stem {
+            true => Some(Kind::Longer),
+            false => is_akin(written, word).then_some(Kind::Akin),
+        }
     }
 
     /// The phrase with hyphens, spaces, accents or separators in numbers where it has none, or the other way round.
-    fn find_spelled_otherwise(&self, text: &Text, wanted: &[&str], found: &mut Sightings) {
-        let key: String = wanted.iter().map(|word| plain(word)).collect();
+    fn find_spelled_otherwise(
+        &self,
+        text: &Text,
+        wanted: &[&str],
+        found: &mut Sightings,
+        spelling: Spelling,
+    ) {
+        let spelled = |word: &&str| match spelling {
+            Spelling::Plain => plain(word),
+            Spelling::WrittenOut => written_out(word),
+        };
+        let key: String = wanted.iter().map(spelled).collect();
+        let has_umlaut = ["ae", "oe", "ue"]
+            .iter()
+            .any(|letters| key.contains(letters));
+        if matches!(spelling, Spelling::WrittenOut) && !has_umlaut {
+            return;
+        }
         let words = self.words();
         for first in 0..words.len() {
             let mut rest = key.as_str();
             for (n, word) in words[first..].iter().enumerate() {
-                let Some(left) = rest.strip_prefix(&*word.plain) else {
+                let written = &*word.spelled[spelling as usize];
+                let Some(left) = rest.strip_prefix(written) else {
                     break;
                 };
                 let is_joined = n == 0 || {
                     let gap = words[first + n - 1].place.end..word.place.start;
                     matches!(&self.folded[gap], "" | "-" | " " | "'" | ".")
                 };
-                if !is_joined || word.plain.is_empty() {
+                if !is_joined || written.is_empty() {
                     break;
                 }
                 rest = left;
@@ -235,6 +282,38 @@ fn plain(word: &str) -> String {
     let chars = word.nfd().filter(|c| !is_combining_mark(*c));
     let chars = chars.filter(|c| !is_number || c.is_numeric());
     chars.collect::<String>().replace('ß', "ss")
+}
+
+/// The same, with two letters for an umlaut.
+fn written_out(word: &str) -> String {
+    if word.is_ascii() {
+        return plain(word);
+    }
+    let composed: String = word.nfc().collect();
+    let umlauts = [("ä", "ae"), ("ö", "oe"), ("ü", "ue")];
+    let written = umlauts
+        .into_iter()
+        .fold(composed, |word, (umlaut, letters)| {
+            word.replace(umlaut, letters)
+        });
+    plain(&written)
+}
+
+/// True if two words may be forms of one, by how they begin and how little follows.
+fn is_akin(one: &str, other: &str) -> bool {
+    let is_word = |word: &str| word.chars().all(char::is_alphabetic);
+    let shared = one.chars().zip(other.chars()).take_while(|(a, b)| a == b);
+    let shared = shared.count();
+    let lengths = [one, other].map(|word| word.chars().count());
+    let shortest = lengths.into_iter().min().unwrap_or_default();
+    let needed = SHORTEST_SHARED + usize::from(shared == shortest);
+    shared >= needed
+        && 3 * shared >= 2 * shortest
+        && lengths
+            .into_iter()
+            .all(|length| length - shared <= LONGEST_REST)
+        && is_word(one)
+        && is_word(other)
 }
 
 /// Tells whether two words with this between them may be one phrase, and if so, whether they are to every reader.

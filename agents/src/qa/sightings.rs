@@ -22,6 +22,8 @@ pub(super) enum Kind {
     Unsure(&'static str),
     /// As a part of a longer word.
     Longer,
+    /// Another word that begins like it, which may be a form of it or not.
+    Akin,
 }
 
 /// A phrase in a draft.
@@ -108,7 +110,7 @@ impl Sightings {
         (Some(false), "nowhere in the draft".to_owned())
     }
 
-    /// Tells whether a phrase that is not to be said is said, with other endings either; `absence` tells that it is nowhere.
+    /// Tells whether a phrase that is not to be said is said, with other endings either; `absence` tells that it was not found.
     pub(super) fn is_said_in(&self, text: &Text, absence: String) -> Answer {
         let said = [Kind::Exact, Kind::Spaced, Kind::Inflected];
         if let Some(sighting) = said.into_iter().find_map(|kind| self.of(kind)) {
@@ -129,7 +131,18 @@ impl Sightings {
                     format!("only in a longer word or number ({place}), which may count or not"),
                 )
             }
-            None => (Some(false), absence),
+            None => match self.of(Kind::Akin) {
+                Some(akin) => {
+                    let place = shown(text, akin);
+                    (
+                        None,
+                        format!(
+                            "only a word that begins like it ({place}), which may be a form of it or not"
+                        ),
+                    )
+                }
+                None => (Some(false), absence),
+            },
         }
     }
 }

@@ -418,3 +418,94 @@ fn what_code_leaves_open_is_a_models() {
         (&json!("pass"), &json!("model"))
     );
 }
+
+/// spec: ORC-2.1
+#[test]
+fn numbers_with_signs_around_are_written_in_several_ways() {
+    let mut rows = Vec::new();
+    let draft = "It costs $1000, or 1,000円, or 2.500 €, 3,000kg and 4 000,00 EUR.";
+    for phrase in [
+        "$1,000",
+        "1000円",
+        "2500 €",
+        "2,500€",
+        "3000kg",
+        "3000 kg",
+        "4.000 EUR",
+    ] {
+        rows.push((format!("must not contain \"{phrase}\""), OPEN));
+        rows.push((format!("contains \"{phrase}\""), OPEN));
+    }
+    for phrase in ["$100", "$10,000", "100円", "$1,00"] {
+        rows.push((format!("must not contain \"{phrase}\""), MET));
+        rows.push((format!("contains \"{phrase}\""), FAILED));
+    }
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|(rule, verdict)| (&**rule, draft, *verdict))
+        .collect();
+    hold("en", &rows);
+    hold(
+        "en",
+        &[
+            ("must not contain \"$1000\"", "It costs $1,000.50", OPEN),
+            ("contains \"$1000\"", "It costs $1,000.50", FAILED),
+            ("must not contain \"$150\"", "It costs $1.50", MET),
+            ("must not contain \"1000 %\"", "Up by 1,000%", OPEN),
+            ("must not contain \"100 guests\"", "In 2100 guests", MET),
+        ],
+    );
+    let qa = reviewed(&json!({
+        "draft": "Only $1000, or 1,000円.",
+        "mustInclude": ["1000円"],
+        "brandRules": { "forbidden": ["$1,000", "1000円"] },
+    }));
+    for id in ["must_include.1", "brand.forbidden.1", "brand.forbidden.2"] {
+        assert_eq!(check(&qa, id)["verdict"], OPEN, "{id}");
+    }
+}
+
+/// spec: ORC-2.1
+#[test]
+fn forms_that_no_list_of_endings_has() {
+    hold(
+        "de",
+        &[
+            (
+                "must not contain \"bringen\"",
+                "Jeder bringt etwas mit.",
+                OPEN,
+            ),
+            (
+                "must not contain \"etwas bringen\"",
+                "Wenn er etwas bringt.",
+                OPEN,
+            ),
+            ("contains \"bringen\"", "Jeder bringt etwas mit.", FAILED),
+            (
+                "must not contain \"Unterschrift\"",
+                "Das Unternehmen wächst.",
+                MET,
+            ),
+            ("must not contain \"Mueller\"", "Herr Müller kommt.", OPEN),
+            ("must not contain \"Müller\"", "Herr Mueller kommt.", OPEN),
+            ("contains \"Müller\"", "Herr Mueller kommt.", OPEN),
+        ],
+    );
+    hold(
+        "en",
+        &[
+            ("must not contain \"write\"", "It is written.", OPEN),
+            ("must not contain \"color\"", "In every colour.", OPEN),
+            ("must not contain \"organize\"", "We organise it.", OPEN),
+            ("must not contain \"thanks\"", "More than bread.", MET),
+            ("must not contain \"guarantee\"", "We guard it.", MET),
+            ("must not contain \"contract\"", "Contact us.", MET),
+        ],
+    );
+    let payload = json!({ "draft": "Er geht.", "language": "de", "acceptanceCriteria": ["must not contain \"geben\""] });
+    let qa = reviewed(&payload);
+    let evidence = &check(&qa, "criterion.1")["evidence"];
+    let evidence = evidence.as_str().expect("evidence");
+    assert!(evidence.contains("by their endings alone"), "{evidence}");
+}
