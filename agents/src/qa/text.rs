@@ -179,6 +179,13 @@ fn parted<'a>(places: &[Range<usize>], ends: impl Iterator<Item = &'a End>) -> V
         }
         (start, first) = (end.at, begun);
     }
+    // No reading ends a sentence in a block of code that nothing closes, nor behind its first line.
+    if let Some(last) = places.get(first..).and_then(<[_]>::last) {
+        sentences.push(Sentence {
+            range: start..last.end,
+            words: first..places.len(),
+        });
+    }
     sentences
 }
 
@@ -334,6 +341,17 @@ mod tests {
         assert!(!ends_with_a_question("Why? Because."));
         assert!(ends_with_an_exclamation("Now！"));
         assert!(!ends_with_an_exclamation(""));
+    }
+
+    #[test]
+    fn words_of_a_block_of_code_that_nothing_closes_are_in_a_sentence() {
+        for text in ["```www.", "Look:\n```\ncargo run", "```\na\n\nb"] {
+            let read = Text::new(text);
+            for sentences in read.readings() {
+                let in_sentences: usize = sentences.iter().map(|s| s.words.len()).sum();
+                assert_eq!(in_sentences, read.words().len(), "{text:?}");
+            }
+        }
     }
 
     proptest! {
