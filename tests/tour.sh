@@ -121,7 +121,7 @@ done
 expect "approved" "agenthub runs approve $waiting"
 expect "run $waiting is" "agenthub runs cancel $waiting"
 
-wanted=('"mode":"app"' 'event: complete' '"state":"completed"')
+wanted=('"supportedInterfaces"' 'Echo: good day' '"mode":"app"' 'event: complete' '"state":"completed"')
 mapfile -t lines < <(grep '^curl ' README.md)
 [ "${#lines[@]}" -eq "${#wanted[@]}" ] || fail "the README has ${#lines[@]} curl lines, this script knows ${#wanted[@]}"
 for i in "${!lines[@]}"; do
