@@ -55,7 +55,7 @@ struct Word {
     place: Range<usize>,
 }
 
-/// What spellings have in common.
+/// Common form of several spellings.
 #[derive(Clone, Copy)]
 enum Spelling {
     /// Without hyphens, marks on letters and separators in numbers.

@@ -38,7 +38,7 @@ pub(super) struct Sighting {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sightings(Vec<Sighting>);
 
-/// Whether something holds, if all readers agree, and why.
+/// Finding on a test, if all readers agree, and the reason.
 pub(super) type Answer = (Option<bool>, String);
 
 impl Sightings {

@@ -48,7 +48,7 @@ impl Constraints {
         self.quality_threshold.unwrap_or(0.7)
     }
 
-    /// How often something may be made, the first time included.
+    /// Number of times that something may be made, the first time included.
     pub fn execution_depth(&self) -> u32 {
         self.execution_depth.unwrap_or(3)
     }

@@ -109,7 +109,7 @@ fn takes(at: &str, fields: &Map<String, Value>, known: &[&str]) -> Result<(), St
 ///
 /// # Errors
 ///
-/// That it does.
+/// The text and the check say different things.
 fn agreeing(text: &str, check: &Value, test: Test) -> Result<Test, String> {
     match forms::read(text) {
         Some(said) if format!("{said:?}") != format!("{:?}", [&test]) => Err(format!(
