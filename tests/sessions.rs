@@ -1,4 +1,4 @@
-//! A team in Markdown with recorded decisions of a real model (`sop/tests/cassettes/README.md`).
+//! Teams in Markdown with recorded decisions of real models (`sop/tests/cassettes/README.md`, `sop/tests/decisions/README.md`).
 
 use std::fs;
 
@@ -7,12 +7,13 @@ use serde_json::Value;
 use crate::harness::{System, free_address};
 
 const CASSETTES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/sop/tests/cassettes");
+const DECISIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/sop/tests/decisions");
 
-/// Replays a session: the called agents, by name, with their outcomes.
-fn replayed(session: &str, request: &str) -> Vec<(String, String)> {
+/// Replays a session of a folder: the called agents, by name, with their outcomes.
+fn replayed(folder: &str, session: &str, request: &str) -> Vec<(String, String)> {
     let system = System::bare(free_address());
-    let team = format!("{CASSETTES}/team");
-    let recording = format!("{CASSETTES}/{session}.jsonl");
+    let team = format!("{folder}/team");
+    let recording = format!("{folder}/{session}.jsonl");
     let ask = [
         "sop",
         "ask",
@@ -56,6 +57,7 @@ fn completed(agents: &[&str]) -> Vec<(String, String)> {
 #[test]
 fn a_model_had_two_agents_work_for_what_needs_both() {
     let agents = replayed(
+        CASSETTES,
         "both",
         "Write a recipe for soup, and write a poem about rain.",
     );
@@ -65,12 +67,54 @@ fn a_model_had_two_agents_work_for_what_needs_both() {
 /// spec: SOP-10.2
 #[test]
 fn a_model_had_one_agent_work_for_what_it_alone_can_do() {
-    let agents = replayed("alone", "Write a poem about rain.");
+    let agents = replayed(CASSETTES, "alone", "Write a poem about rain.");
     assert_eq!(agents, completed(&["poet"]));
 }
 
 /// spec: SOP-10.3
 #[test]
 fn a_model_answered_itself_what_needs_nobody() {
-    assert_eq!(replayed("direct", "Good morning!"), []);
+    assert_eq!(replayed(CASSETTES, "direct", "Good morning!"), []);
+}
+
+/// Whom a model asked for requests that were chosen before it saw them: several, one or nobody, as each needs.
+///
+/// spec: SOP-10.1, SOP-10.2, SOP-10.3
+#[test]
+fn a_model_asked_whom_each_request_needed_and_nobody_else() {
+    let requests = fs::read_to_string(format!("{DECISIONS}/requests.json")).expect("a file");
+    let requests: Vec<Value> = serde_json::from_str(&requests).expect("JSON");
+    assert_eq!(requests.len(), 10);
+    for request in requests {
+        let text = |key: &str| request[key].as_str().expect("a text");
+        let needed = request["agents"].as_array().expect("a list").iter();
+        let needed: Vec<&str> = needed.filter_map(Value::as_str).collect();
+        let asked = replayed(DECISIONS, text("name"), text("request"));
+        assert_eq!(asked, completed(&needed), "{request}");
+    }
+}
+
+/// The second agent was told what the first one had said, word for word.
+///
+/// spec: SOP-10.4
+#[test]
+fn a_model_passed_on_what_the_agent_before_had_said() {
+    let recording = fs::read_to_string(format!("{DECISIONS}/forecast.jsonl")).expect("a file");
+    let lines: Vec<Value> = recording
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+        .collect();
+    let completions = || {
+        lines
+            .iter()
+            .map(|line| &line["ended"]["answer"]["completion"])
+    };
+    let mut calls = completions()
+        .filter_map(|completion| completion["tool_calls"].as_array())
+        .flatten();
+    let handed = calls
+        .find(|call| call["name"] == "agent_translator")
+        .map(|call| &call["arguments"]["text"]);
+    assert!(handed.is_some_and(Value::is_string), "{lines:?}");
+    assert!(completions().any(|completion| Some(&completion["text"]) == handed));
 }
