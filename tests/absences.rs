@@ -101,6 +101,7 @@ fn decisions_know_neither_runtime_nor_network() {
         "api/src/runs/folded.rs",
         "gateway/a2a/src/admission.rs",
         "gateway/a2a/src/story.rs",
+        "gateway/outbound/src/reachable.rs",
         "gateway/mcp/src/server/progress.rs",
         "gateway/mcp/src/server/result.rs",
         "gateway/mcp/src/server/tools.rs",

@@ -1,0 +1,195 @@
+//! The connector: one client for HTTP, and one for gRPC.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::Client,
+    rt::{TokioExecutor, TokioTimer},
+};
+use rustls::ClientConfig;
+use tokio::time::timeout;
+
+use crate::{
+    Body, Error, Network, Reply,
+    dial::{Dialer, Lookup, system},
+    error::root,
+    tls,
+};
+
+/// Connections to one host that wait for further calls.
+const IDLE_PER_HOST: usize = 4;
+
+/// Time after which a connection that waits is closed.
+const IDLE: Duration = Duration::from_secs(30);
+
+/// Time after which a connection of gRPC that says nothing is probed, and then given up.
+const KEEP_ALIVE: Duration = Duration::from_secs(20);
+
+/// A client of HTTP/2 alone, for gRPC: a `tower::Service` that `tonic` clients are made with. Its calls have no deadline of their own.
+pub type Http2<B> = Client<HttpsConnector<Dialer>, B>;
+
+/// Settings of a connector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Networks that are reached though they are not public.
+    pub allow: Vec<Network>,
+    /// Time to find a host and connect to it.
+    pub connect: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            allow: Vec::new(),
+            connect: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Bounds of one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Time from the beginning to the headers of the answer.
+    pub headers: Duration,
+    /// Time for the body.
+    pub body: Duration,
+    /// Size of the body in bytes.
+    pub size: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            headers: Duration::from_secs(30),
+            body: Duration::from_secs(30),
+            size: 8 * 1024 * 1024,
+        }
+    }
+}
+
+/// Calls addresses that others name. Clones share their connections.
+#[derive(Clone)]
+pub struct Connector {
+    dialer: Dialer,
+    tls: ClientConfig,
+    http: Client<HttpsConnector<Dialer>, Full<Bytes>>,
+}
+
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connector")
+            .field("allow", &self.dialer.allow)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Connector {
+    /// A connector. The first one of a process reads the certificates of this system.
+    pub fn new(settings: Settings) -> Self {
+        Self::with(settings, system(), tls::config())
+    }
+
+    pub(crate) fn with(settings: Settings, lookup: Lookup, tls: ClientConfig) -> Self {
+        let dialer = Dialer {
+            allow: Arc::from(settings.allow),
+            connect: settings.connect,
+            lookup,
+        };
+        let https = HttpsConnectorBuilder::new()
+            .with_tls_config(tls.clone())
+            .https_or_http()
+            .enable_http1()
+            .enable_http2()
+            .wrap_connector(dialer.clone());
+        let http = Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE)
+            .pool_max_idle_per_host(IDLE_PER_HOST)
+            .build(https);
+        Self { dialer, tls, http }
+    }
+
+    /// Calls, and reads the whole answer, whatever its status.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`].
+    pub async fn request(
+        &self,
+        request: Request<Bytes>,
+        limits: Limits,
+    ) -> Result<Reply<Bytes>, Error> {
+        let reply = self.open(request, limits.headers).await?;
+        Ok(Reply {
+            status: reply.status,
+            headers: reply.headers,
+            body: reply.body.collect(limits.size, limits.body).await?,
+        })
+    }
+
+    /// Calls, and waits this long for the headers of the answer; the body is for the caller to read.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`].
+    pub async fn open(
+        &self,
+        request: Request<Bytes>,
+        headers: Duration,
+    ) -> Result<Reply<Body>, Error> {
+        let host = request.uri().host().unwrap_or_default().to_owned();
+        let called = self.http.request(request.map(Full::new));
+        let answered = timeout(headers, called).await;
+        let answered = answered.map_err(|_| Error::Deadline {
+            host: host.clone(),
+            what: "its answer",
+            seconds: headers.as_secs(),
+        })?;
+        let (parts, incoming) = answered
+            .map_err(|error| failed(&host, &error))?
+            .into_parts();
+        Ok(Reply {
+            status: parts.status,
+            headers: parts.headers,
+            body: Body::new(incoming, host),
+        })
+    }
+
+    /// A client for gRPC, whose connections are checked alike.
+    pub fn http2<B>(&self) -> Http2<B>
+    where
+        B: http_body::Body + Send,
+        B::Data: Send,
+    {
+        let https = HttpsConnectorBuilder::new()
+            .with_tls_config(self.tls.clone())
+            .https_or_http()
+            .enable_http2()
+            .wrap_connector(self.dialer.clone());
+        Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE)
+            .http2_only(true)
+            .http2_keep_alive_interval(KEEP_ALIVE)
+            .http2_keep_alive_timeout(KEEP_ALIVE)
+            .build(https)
+    }
+}
+
+/// The failure of a client, as callers see it.
+fn failed(host: &str, error: &hyper_util::client::legacy::Error) -> Error {
+    if let Some(ours) = Error::within(error) {
+        return ours.clone();
+    }
+    let (host, why) = (host.to_owned(), root(error));
+    match error.is_connect() {
+        true => Error::Unreachable { host, why },
+        false => Error::Broken { host, why },
+    }
+}
