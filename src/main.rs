@@ -11,7 +11,6 @@ mod chat;
 mod cli;
 mod cmd;
 mod complete;
-mod definition;
 mod guard;
 mod http;
 mod journal;

@@ -162,6 +162,7 @@ fn rooms_know_only_those_below_them() {
     assert_eq!(depends_on("sdk"), ["models", "proto", "runs", "sdk-macros"]);
     assert_eq!(depends_on("broker"), ["proto"]);
     assert_eq!(depends_on("agents"), ["sdk"]);
+    assert_eq!(depends_on("agents/files"), ["mcp", "sdk"]);
     assert_eq!(depends_on("cortex"), ["proto", "sdk"]);
     assert_eq!(depends_on("api"), ["cortex", "proto", "sdk"]);
     assert_eq!(depends_on("gateway/a2a"), ["sdk"]);

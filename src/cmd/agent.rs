@@ -2,15 +2,17 @@
 
 use std::{path::Path, time::Duration};
 
+use agenthub_agent_files::{Definition, Outline};
 use agenthub_agents::echo;
+use agenthub_cortex::CORTEX;
 use agenthub_mcp::toolshed::Toolshed;
+use agenthub_proto::slug::slug;
 use agenthub_sdk::{AgentBuilder, AgentType, RunningAgent};
 use agenthub_terminal::{connect::until_there, output, stop::Signals};
 use anyhow::{Context, anyhow, bail};
 
 use crate::{
-    cli::{Agent, Specialised},
-    definition::{Definition, check_name},
+    cli::{Agent, Specialised, Thinking},
     journal::Kept,
     model,
     settings::Settings,
@@ -33,16 +35,40 @@ pub(super) async fn run(args: Agent, settings: &Settings) -> anyhow::Result<()> 
         Agent::Writer(args) => return specialise(Specialist::Writer, args, settings).await,
         Agent::Qa(args) => return specialise(Specialist::Qa, args, settings).await,
         Agent::Check { file, .. } => return check(&file, flag.as_deref(), settings).await,
-        Agent::Supervisor(args) => Definition::of_arguments(AgentType::Supervisor, &args)?,
-        Agent::Worker(args) => Definition::of_arguments(AgentType::Worker, &args)?,
+        Agent::Supervisor(args) => outlined(AgentType::Supervisor, args)?,
+        Agent::Worker(args) => outlined(AgentType::Worker, args)?,
         Agent::Run { file, .. } => Definition::of_file(&file)?,
     };
-    definition.check_name()?;
+    check_name(&definition.name)?;
     let toolshed = Toolshed::new(&settings.servers, &settings.names);
     let ended = think(definition, flag.as_deref(), settings, &toolshed).await;
     // Where the agent could not start, its servers may have.
     toolshed.close().await;
     ended
+}
+
+/// The agent of the flags.
+fn outlined(agent_type: AgentType, args: Thinking) -> anyhow::Result<Definition> {
+    Definition::of_outline(Outline {
+        name: args.name,
+        agent_type,
+        description: args.description,
+        model: args.place.model.model,
+        instructions: args.instructions,
+        tools: args.tools,
+        tokens: args.tokens,
+        turns: args.turns,
+    })
+}
+
+/// Refuses the name of the orchestrator for an agent.
+fn check_name(name: &str) -> anyhow::Result<()> {
+    if slug(name) == slug(CORTEX) {
+        bail!(
+            "an agent cannot be called \"{name}\": users reach the orchestrator under that name; choose another"
+        );
+    }
+    Ok(())
 }
 
 /// Runs a specialist, under its own name or another.
@@ -132,9 +158,7 @@ async fn serve(
 /// Says that a file is fine, or what is in its way here; otherwise the error says what is wrong with it.
 async fn check(file: &Path, flag: Option<&str>, settings: &Settings) -> anyhow::Result<()> {
     let definition = Definition::of_file(file)?;
-    definition
-        .check_name()
-        .with_context(|| file.display().to_string())?;
+    check_name(&definition.name).with_context(|| file.display().to_string())?;
     let unknown = definition.unknown_names(&Toolshed::new(&settings.servers, &settings.names));
     if !unknown.is_empty() {
         return Err(several(unknown));

@@ -10,50 +10,50 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use toml::Spanned;
 
-use super::text::{Id, Instructions, Program, Seconds, ToolName, Variable};
+use crate::values::{Id, Instructions, Program, Seconds, ToolName, Variable};
 
 /// An agent.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct AgentFile {
-    pub(super) name: Id,
+pub(crate) struct AgentFile {
+    pub(crate) name: Id,
     #[serde(default)]
-    pub(super) description: String,
+    pub(crate) description: String,
     #[serde(default, rename = "type")]
-    pub(super) kind: Kind,
+    pub(crate) kind: Kind,
     #[serde(default)]
-    pub(super) version: Option<String>,
+    pub(crate) version: Option<String>,
     #[serde(default)]
-    pub(super) model: Option<String>,
+    pub(crate) model: Option<String>,
     #[serde(default)]
-    pub(super) instructions: Option<Instructions>,
+    pub(crate) instructions: Option<Instructions>,
     #[serde(default)]
-    pub(super) temperature: Option<f64>,
+    pub(crate) temperature: Option<f64>,
     #[serde(default)]
-    pub(super) limits: LimitsTable,
+    pub(crate) limits: LimitsTable,
     #[serde(default)]
-    pub(super) budget: BudgetTable,
+    pub(crate) budget: BudgetTable,
     #[serde(default, rename = "skill")]
-    pub(super) skills: Vec<SkillTable>,
+    pub(crate) skills: Vec<SkillTable>,
     #[serde(default, rename = "tool")]
-    pub(super) tools: Vec<Spanned<ToolTable>>,
+    pub(crate) tools: Vec<Spanned<ToolTable>>,
     /// The names of tools that the settings define.
     #[serde(default, rename = "tools")]
-    pub(super) named: Vec<Spanned<String>>,
+    pub(crate) named: Vec<Spanned<String>>,
 }
 
 /// Nothing but tools.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ToolsFile {
+pub(crate) struct ToolsFile {
     #[serde(default, rename = "tool")]
-    pub(super) tools: Vec<Spanned<ToolTable>>,
+    pub(crate) tools: Vec<Spanned<ToolTable>>,
 }
 
-/// What an agent is.
+/// Worker or supervisor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     #[default]
     Worker,
     Supervisor,
@@ -62,62 +62,62 @@ pub(super) enum Kind {
 /// `[limits]`
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct LimitsTable {
-    pub(super) turns: Option<std::num::NonZeroU32>,
-    pub(super) tool_calls: Option<u32>,
-    pub(super) agent_timeout_s: Option<Seconds>,
-    pub(super) model_timeout_s: Option<Seconds>,
+pub(crate) struct LimitsTable {
+    pub(crate) turns: Option<std::num::NonZeroU32>,
+    pub(crate) tool_calls: Option<u32>,
+    pub(crate) agent_timeout_s: Option<Seconds>,
+    pub(crate) model_timeout_s: Option<Seconds>,
 }
 
 /// `[budget]`
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct BudgetTable {
-    pub(super) tokens: Option<u64>,
-    pub(super) calls: Option<u64>,
-    pub(super) time_s: Option<Seconds>,
-    pub(super) depth: Option<u32>,
+pub(crate) struct BudgetTable {
+    pub(crate) tokens: Option<u64>,
+    pub(crate) calls: Option<u64>,
+    pub(crate) time_s: Option<Seconds>,
+    pub(crate) depth: Option<u32>,
 }
 
 /// `[[skill]]`
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SkillTable {
-    pub(super) id: Id,
+pub(crate) struct SkillTable {
+    pub(crate) id: Id,
     #[serde(default)]
-    pub(super) name: Option<String>,
-    pub(super) description: String,
+    pub(crate) name: Option<String>,
+    pub(crate) description: String,
     #[serde(default)]
-    pub(super) tags: Vec<String>,
+    pub(crate) tags: Vec<String>,
     #[serde(default)]
-    pub(super) examples: Vec<String>,
+    pub(crate) examples: Vec<String>,
 }
 
 /// `[[tool]]`
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ToolTable {
-    pub(super) name: Spanned<ToolName>,
-    pub(super) description: String,
-    pub(super) command: Program,
+pub(crate) struct ToolTable {
+    pub(crate) name: Spanned<ToolName>,
+    pub(crate) description: String,
+    pub(crate) command: Program,
     #[serde(default)]
-    pub(super) input: Option<Spanned<Map<String, Value>>>,
+    pub(crate) input: Option<Spanned<Map<String, Value>>>,
     #[serde(default)]
-    pub(super) timeout_s: Seconds,
+    pub(crate) timeout_s: Seconds,
     #[serde(default)]
-    pub(super) env: Vec<Variable>,
+    pub(crate) env: Vec<Variable>,
 }
 
 /// The text of a file, and where it is.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(crate) struct Source {
     path: PathBuf,
     text: String,
 }
 
 impl Source {
     /// Reads a file.
-    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
         let text =
             fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         Ok(Self {
@@ -131,7 +131,7 @@ impl Source {
     /// # Errors
     ///
     /// The fault, with the file, the line and the column, and what is allowed there.
-    pub(super) fn parse<T: DeserializeOwned>(&self) -> anyhow::Result<T> {
+    pub(crate) fn parse<T: DeserializeOwned>(&self) -> anyhow::Result<T> {
         toml::from_str(&self.text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
             self.error(start, error.message())
@@ -139,18 +139,18 @@ impl Source {
     }
 
     /// An error about what stands at this byte.
-    pub(super) fn error(&self, byte: usize, what: &str) -> anyhow::Error {
+    pub(crate) fn error(&self, byte: usize, what: &str) -> anyhow::Error {
         anyhow::anyhow!("{}: {what}", self.place(byte))
     }
 
     /// Place of a byte, as `file:line:column`.
-    pub(super) fn place(&self, byte: usize) -> String {
+    pub(crate) fn place(&self, byte: usize) -> String {
         let (line, column) = position(&self.text, byte);
         format!("{}:{line}:{column}", self.path.display())
     }
 
     /// The file's folder, absolute.
-    pub(super) fn folder(&self) -> anyhow::Result<PathBuf> {
+    pub(crate) fn folder(&self) -> anyhow::Result<PathBuf> {
         let folder = match self.path.parent() {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),

@@ -1,5 +1,6 @@
 use std::fs;
 
+use agenthub_mcp::toolshed::{Names, Servers};
 use agenthub_sdk::model::Offline;
 
 use super::*;
@@ -139,7 +140,7 @@ fn instructions_may_stand_in_a_file_beside_it() {
     assert!(error.contains("nobody.md"), "{error}");
 }
 
-/// What is wrong, where, and what is allowed.
+/// Each fault with its place and the values that are allowed there.
 #[test]
 fn errors_point_at_their_place() {
     let tool = "name = 'a'\n[[tool]]\nname = 't'\ndescription = ''\n";
@@ -225,11 +226,15 @@ fn programs_that_are_not_here_are_named() {
 /// spec: SOP-1.4
 #[tokio::test]
 async fn names_of_the_settings_become_tools_and_agents_or_point_at_their_place() {
-    use crate::settings::Settings;
+    #[derive(serde::Deserialize)]
+    struct Settings {
+        mcp: Servers,
+        tools: Names,
+    }
     let file =
         "[mcp.gone]\ncommand = ['no-such-program']\n[tools.translate]\nagent = 'translator'\n";
-    let settings = Settings::of_text(file).expect("right");
-    let toolshed = Toolshed::new(&settings.servers, &settings.names);
+    let settings: Settings = toml::from_str(file).expect("right");
+    let toolshed = Toolshed::new(&settings.mcp, &settings.tools);
     let wrong = async |text: &str| {
         let mut agent = read(text).expect("it is right but for the names");
         let known = agent.unknown_names(&toolshed);

@@ -1,44 +1,36 @@
-//! An agent that thinks with a model, as the command line or a file describes it.
+//! An agent, but for its model and its hub.
 
-mod command;
-mod file;
-mod named;
-mod text;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
-use std::{collections::BTreeSet, fs, path::Path, sync::Arc, time::Duration};
-
-use agenthub_cortex::CORTEX;
 use agenthub_mcp::toolshed::Toolshed;
-use agenthub_proto::slug::slug;
 use agenthub_sdk::{
-    Agent, AgentBuilder, AgentType, Card, Skill, Tool,
+    Agent, AgentBuilder, AgentType, Card, Skill,
     model::LanguageModel,
     runs::{Budget, tool_loop::Limits},
 };
-use anyhow::{Context, bail};
-use serde_json::{Value, json};
-use toml::Spanned;
+use anyhow::Context;
 
-use self::{
-    command::Command,
-    file::{AgentFile, Kind, SkillTable, Source, ToolTable, ToolsFile},
+use crate::{
+    file::{AgentFile, Kind, SkillTable, Source, ToolsFile},
     named::Named,
-    text::Instructions,
+    tools::{CommandTool, tools},
+    values::{Instructions, Seconds},
 };
-use crate::cli::Thinking;
 
-/// Time by which a call of a tool may last longer than its program.
-const STOPPING: Duration = Duration::from_secs(5);
-
-/// An agent, but for its model and its hub.
+/// An agent, but for its model and its hub: of a [file](Self::of_file), or [without one](Self::of_outline).
 #[derive(Clone, Debug)]
-pub(crate) struct Definition {
+pub struct Definition {
     /// The id that the hub knows it by.
-    pub(crate) name: String,
-    /// What it is.
-    pub(crate) agent_type: AgentType,
+    pub name: String,
+    /// Worker or supervisor.
+    pub agent_type: AgentType,
     /// The model, if one is named.
-    pub(crate) model: Option<String>,
+    pub model: Option<String>,
     card: Card,
     instructions: String,
     temperature: Option<f64>,
@@ -48,34 +40,46 @@ pub(crate) struct Definition {
     named: Named,
 }
 
-/// A tool that is a program.
+/// An agent in a few words, as a command line has room for.
 #[derive(Clone, Debug)]
-struct CommandTool {
-    name: String,
-    description: String,
-    schema: Value,
-    command: Command,
+pub struct Outline {
+    /// The id that the hub knows it by.
+    pub name: String,
+    /// Worker or supervisor.
+    pub agent_type: AgentType,
+    /// Its purpose, as other agents see it; one for its type if not given.
+    pub description: Option<String>,
+    /// The model, if one is named.
+    pub model: Option<String>,
+    /// Its instructions; `@FILE` is a file of them, relative to the working folder.
+    pub instructions: Option<String>,
+    /// A TOML file of tools.
+    pub tools: Option<PathBuf>,
+    /// Tokens that a request may cost, those of the agents that it asks among them.
+    pub tokens: Option<u64>,
+    /// Turns of its model for a request.
+    pub turns: Option<u32>,
 }
 
 impl Definition {
-    /// The agent of the command line.
+    /// The agent of an outline.
     ///
     /// # Errors
     ///
     /// A file that it names cannot be used; in one line that says which, and where in it.
-    pub(crate) fn of_arguments(agent_type: AgentType, args: &Thinking) -> anyhow::Result<Self> {
-        let description = args.description.clone().unwrap_or_else(|| {
-            let what = match agent_type {
+    pub fn of_outline(outline: Outline) -> anyhow::Result<Self> {
+        let description = outline.description.unwrap_or_else(|| {
+            let purpose = match outline.agent_type {
                 AgentType::Supervisor => "Leads other agents and answers with their help",
                 AgentType::Worker => "Answers with a language model and its tools",
             };
-            what.to_owned()
+            purpose.to_owned()
         });
-        let instructions = match args.instructions.clone().map(Instructions::from) {
+        let instructions = match outline.instructions.map(Instructions::from) {
             Some(instructions) => instructions.read(Path::new(""))?,
             None => String::new(),
         };
-        let tools = match &args.tools {
+        let tools = match &outline.tools {
             Some(path) => {
                 let source = Source::read(path)?;
                 tools(&source, source.parse::<ToolsFile>()?.tools)?
@@ -83,17 +87,17 @@ impl Definition {
             None => Vec::new(),
         };
         let mut limits = Limits::default();
-        limits.turns = args.turns.unwrap_or(limits.turns);
+        limits.turns = outline.turns.unwrap_or(limits.turns);
         Ok(Self {
-            name: args.name.clone(),
-            agent_type,
-            model: args.place.model.model.clone(),
-            card: Card::new(&*args.name, description),
+            card: Card::new(&*outline.name, description),
+            name: outline.name,
+            agent_type: outline.agent_type,
+            model: outline.model,
             instructions,
             temperature: None,
             limits,
             budget: Budget {
-                tokens: args.tokens,
+                tokens: outline.tokens,
                 ..Budget::default()
             },
             tools,
@@ -106,7 +110,7 @@ impl Definition {
     /// # Errors
     ///
     /// The file cannot be used; in one line with its path, and the line and column of what is wrong.
-    pub(crate) fn of_file(path: &Path) -> anyhow::Result<Self> {
+    pub fn of_file(path: &Path) -> anyhow::Result<Self> {
         let source = Source::read(path)?;
         let file: AgentFile = source.parse()?;
         let mut card = Card::new(&*file.name.0, file.description);
@@ -137,7 +141,7 @@ impl Definition {
             budget: Budget {
                 tokens: file.budget.tokens,
                 calls: file.budget.calls,
-                time_ms: file.budget.time_s.map(text::Seconds::millis),
+                time_ms: file.budget.time_s.map(Seconds::millis),
                 depth: file.budget.depth,
                 ..Budget::default()
             },
@@ -146,24 +150,15 @@ impl Definition {
         })
     }
 
-    /// Refuses a name that others rely on to be somebody else.
-    ///
-    /// # Errors
-    ///
-    /// In one line that says what to do.
-    pub(crate) fn check_name(&self) -> anyhow::Result<()> {
-        check_name(&self.name)
-    }
-
-    /// The names of its own tools, and those that it takes from the settings.
-    pub(crate) fn tools(&self) -> impl Iterator<Item = &str> {
+    /// Names of its own tools, and those that it takes from the settings.
+    pub fn tools(&self) -> impl Iterator<Item = &str> {
         let own = self.tools.iter().map(|tool| tool.name.as_str());
         own.chain(self.named.names())
     }
 
-    /// What is wrong with the names that it takes from the settings, as far as that can be told without asking a server; one line each,
+    /// Faults of the names that it takes from the settings, as far as they can be told without asking a server; one line each,
     /// with its place.
-    pub(crate) fn unknown_names(&self, toolshed: &Toolshed) -> Vec<String> {
+    pub fn unknown_names(&self, toolshed: &Toolshed) -> Vec<String> {
         self.named.unknown(self.agent_type, toolshed)
     }
 
@@ -172,12 +167,12 @@ impl Definition {
     /// # Errors
     ///
     /// The faults; one line each, with its place.
-    pub(crate) async fn equip(&mut self, toolshed: &Toolshed) -> Result<(), Vec<String>> {
+    pub async fn equip(&mut self, toolshed: &Toolshed) -> Result<(), Vec<String>> {
         self.named.resolve(self.agent_type, toolshed).await
     }
 
-    /// Programs and variables that its tools need and this machine does not have.
-    pub(crate) fn missing_programs(&self) -> Vec<String> {
+    /// Programs that its tools run and this machine does not have; one line each.
+    pub fn missing_programs(&self) -> Vec<String> {
         let missing = self.tools.iter().filter(|tool| !tool.command.is_there());
         missing
             .map(|tool| {
@@ -192,7 +187,7 @@ impl Definition {
     }
 
     /// The agent on a model.
-    pub(crate) fn builder(&self, model: Arc<dyn LanguageModel>) -> AgentBuilder {
+    pub fn builder(&self, model: Arc<dyn LanguageModel>) -> AgentBuilder {
         let agent = match self.agent_type {
             AgentType::Supervisor => Agent::supervisor(self.card.clone()),
             AgentType::Worker => Agent::worker(self.card.clone()),
@@ -230,27 +225,12 @@ impl Instructions {
     }
 }
 
-impl CommandTool {
-    fn tool(&self) -> Tool {
-        let command = Arc::new(self.command.clone());
-        let call = move |context, input| {
-            let command = Arc::clone(&command);
-            async move { command.call(context, input).await }
-        };
-        Tool::new(&*self.name, &*self.description, self.schema.clone(), call)
-    }
-
-    fn longest(&self) -> Duration {
-        self.command.timeout.saturating_add(STOPPING)
-    }
-}
-
 fn to_millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn millis(seconds: Option<text::Seconds>, default: u64) -> u64 {
-    seconds.map_or(default, text::Seconds::millis)
+fn millis(seconds: Option<Seconds>, default: u64) -> u64 {
+    seconds.map_or(default, Seconds::millis)
 }
 
 fn skill(table: SkillTable) -> Skill {
@@ -260,60 +240,6 @@ fn skill(table: SkillTable) -> Skill {
         .examples(table.examples)
 }
 
-/// The tools of a file, each of which an agent would take.
-fn tools(source: &Source, tables: Vec<Spanned<ToolTable>>) -> anyhow::Result<Vec<CommandTool>> {
-    let folder = source.folder()?;
-    let mut names = BTreeSet::new();
-    let mut tools = Vec::new();
-    for table in tables {
-        let start = table.span().start;
-        let table = table.into_inner();
-        let name_at = table.name.span().start;
-        let name = table.name.into_inner().0;
-        if !names.insert(name.clone()) {
-            return Err(source.error(name_at, &format!("two tools are called {name}: rename one")));
-        }
-        let (schema, schema_at) = match table.input {
-            Some(input) => {
-                let at = input.span().start;
-                (Value::Object(input.into_inner()), at)
-            }
-            None => (
-                json!({"type": "object", "additionalProperties": false}),
-                start,
-            ),
-        };
-        let tool = CommandTool {
-            name,
-            description: table.description,
-            schema,
-            command: Command {
-                line: table.command.0,
-                folder: folder.clone(),
-                environment: table.env.into_iter().map(|v| v.0).collect(),
-                timeout: table.timeout_s.duration(),
-            },
-        };
-        Tool::check_schema(&tool.schema).map_err(|error| {
-            source.error(
-                schema_at,
-                &format!("the tool {} cannot be used: {error}", tool.name),
-            )
-        })?;
-        tools.push(tool);
-    }
-    Ok(tools)
-}
-
-/// Refuses the name of the orchestrator for an agent.
-pub(crate) fn check_name(name: &str) -> anyhow::Result<()> {
-    if slug(name) == slug(CORTEX) {
-        bail!(
-            "an agent cannot be called \"{name}\": users reach the orchestrator under that name; choose another"
-        );
-    }
-    Ok(())
-}
-
 #[cfg(test)]
+#[path = "definition_tests.rs"]
 mod tests;

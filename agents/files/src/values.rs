@@ -16,12 +16,12 @@ const DEFAULT_SECONDS: u64 = 60;
 /// The id of an agent or of a skill.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub(super) struct Id(pub(super) String);
+pub(crate) struct Id(pub(crate) String);
 
 /// The name of a tool.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub(super) struct ToolName(pub(super) String);
+pub(crate) struct ToolName(pub(crate) String);
 
 /// Instructions of an agent: a text, or the file in which it stands.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -36,24 +36,24 @@ pub(crate) enum Instructions {
 /// A program and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Vec<String>")]
-pub(super) struct Program(pub(super) Vec<String>);
+pub(crate) struct Program(pub(crate) Vec<String>);
 
 /// The name of a variable of the environment.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub(super) struct Variable(pub(super) String);
+pub(crate) struct Variable(pub(crate) String);
 
 /// A time in whole seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "u64")]
-pub(super) struct Seconds(u64);
+pub(crate) struct Seconds(u64);
 
 impl Seconds {
-    pub(super) fn duration(self) -> Duration {
+    pub(crate) fn duration(self) -> Duration {
         Duration::from_secs(self.0)
     }
 
-    pub(super) fn millis(self) -> u64 {
+    pub(crate) fn millis(self) -> u64 {
         self.0 * 1_000
     }
 }

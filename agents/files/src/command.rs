@@ -33,20 +33,20 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// A program and how it is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Command {
+pub(crate) struct Command {
     /// The program and its arguments.
-    pub(super) line: Vec<String>,
+    pub(crate) line: Vec<String>,
     /// Working folder, in which a relative path of the program begins.
-    pub(super) folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// Further variables that are passed on.
-    pub(super) environment: Vec<String>,
+    pub(crate) environment: Vec<String>,
     /// Its deadline.
-    pub(super) timeout: Duration,
+    pub(crate) timeout: Duration,
 }
 
 impl Command {
     /// The program, where it is named by its path.
-    pub(super) fn program(&self) -> PathBuf {
+    pub(crate) fn program(&self) -> PathBuf {
         let program = self.line.first().map(Path::new).unwrap_or(Path::new(""));
         match program.components().count() {
             0 | 1 => program.to_owned(),
@@ -55,7 +55,7 @@ impl Command {
     }
 
     /// True if there is such a program.
-    pub(super) fn is_there(&self) -> bool {
+    pub(crate) fn is_there(&self) -> bool {
         let program = self.program();
         let is_bare = program.components().count() == 1 && !program.is_absolute();
         let paths = std::env::var_os("PATH").unwrap_or_default();
@@ -71,7 +71,7 @@ impl Command {
     /// # Errors
     ///
     /// It cannot be started, takes too long, or ends with anything but 0; with the end of what it says on stderr.
-    pub(super) async fn call(&self, context: ToolContext, input: Value) -> Result<Value, Failure> {
+    pub(crate) async fn call(&self, context: ToolContext, input: Value) -> Result<Value, Failure> {
         let variables = [
             ("AGENTHUB_IDEMPOTENCY_KEY", context.idempotency_key()),
             ("AGENTHUB_TASK_ID", context.task_id().to_owned()),

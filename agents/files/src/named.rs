@@ -6,11 +6,11 @@ use agenthub_mcp::toolshed::{Resolved, Toolshed, Unknown};
 use agenthub_sdk::{AgentBuilder, AgentType, Peers};
 use toml::Spanned;
 
-use super::file::Source;
+use crate::file::Source;
 
 /// Names in a file, and what they stand for once they are [resolved](Self::resolve).
 #[derive(Clone, Debug, Default)]
-pub(super) struct Named {
+pub(crate) struct Named {
     names: Vec<Place>,
     resolved: Resolved,
     /// Deadline of a call of one of the tools.
@@ -26,7 +26,7 @@ struct Place {
 }
 
 impl Named {
-    pub(super) fn read(source: &Source, names: Vec<Spanned<String>>) -> Self {
+    pub(crate) fn read(source: &Source, names: Vec<Spanned<String>>) -> Self {
         let place = |name: Spanned<String>| Place {
             place: source.place(name.span().start),
             name: name.into_inner(),
@@ -37,17 +37,17 @@ impl Named {
         }
     }
 
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(|place| place.name.as_str())
     }
 
     /// Deadline of a call of the slowest of the tools.
-    pub(super) fn longest(&self) -> Option<Duration> {
+    pub(crate) fn longest(&self) -> Option<Duration> {
         self.longest
     }
 
     /// The faults, as far as they can be told without asking a server; one line each.
-    pub(super) fn unknown(&self, kind: AgentType, toolshed: &Toolshed) -> Vec<String> {
+    pub(crate) fn unknown(&self, kind: AgentType, toolshed: &Toolshed) -> Vec<String> {
         let wrong = |place: &Place| match toolshed.agent(&place.name) {
             Some(agent) if kind == AgentType::Worker => Some(format!(
                 "{}: `{}` is the agent {agent}, and a worker asks no other agents: write type = \"supervisor\"",
@@ -66,7 +66,7 @@ impl Named {
     /// # Errors
     ///
     /// All that is wrong, one line each.
-    pub(super) async fn resolve(
+    pub(crate) async fn resolve(
         &mut self,
         kind: AgentType,
         toolshed: &Toolshed,
@@ -90,7 +90,7 @@ impl Named {
     }
 
     /// The agent with the tools; where agents are named, it asks no others.
-    pub(super) fn given_to(&self, agent: AgentBuilder) -> AgentBuilder {
+    pub(crate) fn given_to(&self, agent: AgentBuilder) -> AgentBuilder {
         let agent = agent.tools(self.resolved.tools.iter().cloned());
         if self.resolved.agents.is_empty() {
             return agent;
