@@ -21,7 +21,6 @@ mod rpc;
 mod serve;
 mod settings;
 mod team;
-mod telemetry;
 mod usage;
 
 use std::{io, process::ExitCode, time::Duration};

@@ -3,11 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use agenthub_agents::{echo, qa, strategy, writer};
-use agenthub_sdk::{AgentBuilder, Directory, RunningAgent, model::LanguageModel};
+use agenthub_sdk::{AgentBuilder, Directory, RunningAgent, durable::Telemetry, model::LanguageModel};
 use anyhow::Context;
 use futures_util::future::{join_all, try_join_all};
 
-use crate::{journal::Kept, settings::Settings, telemetry::Telemetry};
+use crate::{journal::Kept, settings::Settings};
 
 /// Time for them to go on when they are stopped.
 const DRAIN: Duration = Duration::from_secs(1);

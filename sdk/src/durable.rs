@@ -9,4 +9,6 @@ pub use crate::{
     handing_over::HandedOver,
     spans::{SpanSink, Spans},
 };
+#[cfg(feature = "otlp")]
+pub use crate::spans::{Telemetry, TelemetryError};
 pub use agenthub_runs::{Journal, journal};

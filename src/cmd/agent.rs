@@ -7,7 +7,7 @@ use agenthub_agents::echo;
 use agenthub_cortex::CORTEX;
 use agenthub_mcp::toolshed::Toolshed;
 use agenthub_proto::slug::slug;
-use agenthub_sdk::{AgentBuilder, AgentType, RunningAgent};
+use agenthub_sdk::{AgentBuilder, AgentType, RunningAgent, durable::Telemetry};
 use agenthub_terminal::{connect::until_there, output, stop::Signals};
 use anyhow::{Context, anyhow, bail};
 
@@ -17,7 +17,6 @@ use crate::{
     model,
     settings::Settings,
     team::Specialist,
-    telemetry::Telemetry,
 };
 
 /// Time for work to go on at the end: the rest of the time that a process has is for its tools and the goodbye.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use agenthub_api::{Http, Runs, Service};
 use agenthub_cortex::{CORTEX, Cortex, Running, Settings as CortexSettings};
 use agenthub_proto::cortex::cortex_server::CortexServer;
-use agenthub_sdk::{Client, Connection};
+use agenthub_sdk::{Client, Connection, durable::Telemetry};
 use agenthub_terminal::{connect::until_there, output, stop::Signals};
 use anyhow::bail;
 use tokio::time::timeout;
@@ -18,7 +18,6 @@ use crate::{
     model,
     rpc::{self, RpcServer},
     settings::Settings,
-    telemetry::Telemetry,
 };
 
 /// Time for turns at work when Cortex stops.

@@ -11,7 +11,7 @@ use std::{
 
 use agenthub_broker::{OpenError, StartError};
 use agenthub_mcp::toolshed::Toolshed;
-use agenthub_sdk::{AgentBuilder, model::LanguageModel, runs::Journal};
+use agenthub_sdk::{AgentBuilder, durable::Telemetry, model::LanguageModel, runs::Journal};
 use agenthub_sop::cli::{self as sop, HostError, Hosted, Hosting, Program, Sop, Workplace};
 use agenthub_terminal::Listen;
 use async_trait::async_trait;
@@ -29,7 +29,6 @@ use crate::{
     model,
     serve::Serving,
     settings::{KeepRuns, Settings},
-    telemetry::Telemetry,
 };
 
 /// Runs a command for a team that is written in Markdown. What happens to teams is told in plain words, and what goes wrong is a warning.

@@ -6,6 +6,7 @@ use agenthub_api::{Http, Runs, Service};
 use agenthub_broker::ExtraServices;
 use agenthub_cortex::{CORTEX, Cortex, Running, Settings as CortexSettings};
 use agenthub_proto::cortex::cortex_server::CortexServer;
+use agenthub_sdk::durable::Telemetry;
 use agenthub_terminal::{calls, output, stop::Signals};
 use anyhow::Context;
 use tokio::time::timeout;
@@ -23,7 +24,6 @@ use crate::{
     serve::Serving,
     settings::Settings,
     team::Team,
-    telemetry::Telemetry,
 };
 
 /// Time for Cortex to see the agents of this process.

@@ -4,6 +4,8 @@
 
 mod asked;
 mod log;
+#[cfg(feature = "otlp")]
+mod otlp;
 
 use std::{
     fmt,
@@ -20,6 +22,8 @@ use agenthub_runs::{
 use tokio::time::timeout;
 
 use asked::Asked;
+#[cfg(feature = "otlp")]
+pub use otlp::{Telemetry, TelemetryError};
 
 use crate::{Identity, TaskContext, redact};
 

@@ -14,18 +14,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use agenthub_sdk::{
-    AgentBuilder,
-    durable::SpanSink,
-    internal::redacted,
-    runs::spans::{self, Kind, Span, Value, conventions},
-};
-use anyhow::Context;
+use agenthub_runs::spans::{self, Kind, Span, Value, conventions};
 use opentelemetry::{
     InstrumentationScope, KeyValue, SpanId, TraceFlags, TraceId,
     trace::{Event, SpanContext, SpanKind, Status, TraceState},
 };
-use opentelemetry_otlp::SpanExporter as Otlp;
+use opentelemetry_otlp::{ExporterBuildError, SpanExporter as Otlp};
 use opentelemetry_sdk::{
     Resource,
     error::OTelSdkResult,
@@ -33,7 +27,10 @@ use opentelemetry_sdk::{
 };
 use tokio::task::spawn_blocking;
 
-/// Time for what waits to go out at the end.
+use super::SpanSink;
+use crate::{AgentBuilder, redact};
+
+/// Time for waiting spans to go out at the end.
 const LAST: Duration = Duration::from_secs(2);
 
 /// Name of this program, where nothing else was said.
@@ -45,9 +42,18 @@ const ENDPOINTS: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_ENDPOINT",
 ];
 
-/// Exporter of spans, if they go anywhere. [`stop`](Self::stop) it; otherwise what waits may be lost.
-#[derive(Debug, Default)]
-pub(crate) struct Telemetry(Option<Arc<Sender>>);
+/// Exporter of spans to the collector that the environment names, if it names one. Clones share it. [`stop`](Self::stop) it; otherwise spans
+/// that wait may be lost.
+#[derive(Clone, Debug, Default)]
+pub struct Telemetry(Option<Arc<Sender>>);
+
+/// The address of the collector cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("spans cannot be sent to where {variable} says")]
+pub struct TelemetryError {
+    variable: &'static str,
+    source: ExporterBuildError,
+}
 
 impl Telemetry {
     /// Reads the environment. Call it in the runtime.
@@ -55,7 +61,7 @@ impl Telemetry {
     /// # Errors
     ///
     /// An address is named that is none.
-    pub(crate) fn start() -> anyhow::Result<Self> {
+    pub fn start() -> Result<Self, TelemetryError> {
         let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let Some(variable) = wanted(&env) else {
             return Ok(Self::default());
@@ -63,7 +69,7 @@ impl Telemetry {
         install_tls();
         let exporter = Otlp::builder()
             .build()
-            .with_context(|| format!("spans cannot be sent to where {variable} says"))?;
+            .map_err(|source| TelemetryError { variable, source })?;
         let resource = Resource::builder();
         let resource = match env("OTEL_SERVICE_NAME") {
             None if !env("OTEL_RESOURCE_ATTRIBUTES")
@@ -81,13 +87,13 @@ impl Telemetry {
     }
 
     /// Endpoint of spans, if there is one.
-    pub(crate) fn sink(&self) -> Option<Arc<dyn SpanSink>> {
+    pub fn sink(&self) -> Option<Arc<dyn SpanSink>> {
         let sender = self.0.clone()?;
         Some(sender)
     }
 
     /// The agent, with the spans of its runs put there.
-    pub(crate) fn of(&self, agent: AgentBuilder) -> AgentBuilder {
+    pub fn of(&self, agent: AgentBuilder) -> AgentBuilder {
         match self.sink() {
             Some(spans) => agent.spans(spans),
             None => agent,
@@ -95,7 +101,7 @@ impl Telemetry {
     }
 
     /// Sends what waits, for at most 2 s.
-    pub(crate) async fn stop(&self) {
+    pub async fn stop(&self) {
         let Some(sender) = self.0.clone() else { return };
         let stopped = spawn_blocking(move || sender.processor.shutdown_with_timeout(LAST)).await;
         if !matches!(stopped, Ok(Ok(()))) {
@@ -160,7 +166,7 @@ impl<E: SpanExporter> SpanExporter for Watched<E> {
         let was_failing = self.is_failing.swap(result.is_err(), Ordering::Relaxed);
         match &result {
             Err(error) if !was_failing => {
-                let error = redacted(&error.to_string());
+                let error = redact::error(&error.to_string());
                 tracing::warn!(error, "spans cannot be sent and are dropped until they can");
             }
             Ok(()) if was_failing => tracing::info!("spans are sent again"),
