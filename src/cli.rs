@@ -4,25 +4,24 @@ mod agent;
 mod cortex;
 mod layers;
 mod log;
-mod mailboxes;
 mod mcp;
-mod query;
 mod runs;
 mod sop;
 
 use std::path::PathBuf;
 
 use agenthub_sop::cli::Sop;
-use agenthub_terminal::flags::{Folder, Hub, Json, Keep, Model, Serve};
+use agenthub_terminal::{
+    commands::{Agents, Mailboxes, Publish, Tasks},
+    flags::{Folder, Hub, Json, Keep, Model, Serve},
+};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use agent::{Agent, Place, Specialised, Thinking};
 pub(crate) use cortex::Cortex;
 pub(crate) use log::Log;
-pub(crate) use mailboxes::{LetterAction, Mailboxes};
 pub(crate) use mcp::Mcp;
-pub(crate) use query::{AgentFilter, Agents, Publish, Tasks};
 pub(crate) use runs::{Answer, CortexAt, Form, Limits, Run, Runs};
 
 use self::layers::Layers;
@@ -38,7 +37,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What every command takes.
+/// Flags of every command.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
     /// What to log: error, warn, info, debug, trace, or a filter such as info,agenthub_broker=debug
@@ -49,7 +48,7 @@ pub(crate) struct Global {
     pub(crate) config: Option<PathBuf>,
 }
 
-/// What to do.
+/// A command and its arguments.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Runs everything in one process: the hub, Cortex, a few agents, and on a terminal a chat
@@ -124,7 +123,7 @@ pub(crate) struct Chat {
 }
 
 impl Cli {
-    /// What the flags say of the settings.
+    /// The flags as a layer of the settings.
     pub(crate) fn layer(&self) -> Layer {
         let mut layer = match &self.command {
             Command::Up(up) => Layer {
@@ -171,21 +170,11 @@ impl Command {
             | Self::Log(_)
             | Self::Completions { .. }
             | Self::Guard => None,
+            Self::Agents(agents) => Some(agents.hub()),
+            Self::Chat(chat) => Some(&chat.hub),
             Self::Mailboxes(mailboxes) => Some(mailboxes.hub()),
-            Self::Chat(Chat { hub, .. })
-            | Self::Agents(
-                Agents::List(AgentFilter { hub, .. })
-                | Agents::Show { hub, .. }
-                | Agents::Unregister { hub, .. }
-                | Agents::Watch { hub, .. },
-            )
-            | Self::Publish(Publish { hub, .. })
-            | Self::Tasks(
-                Tasks::List { hub, .. }
-                | Tasks::Show { hub, .. }
-                | Tasks::Watch { hub, .. }
-                | Tasks::Cancel { hub, .. },
-            ) => Some(hub),
+            Self::Publish(publish) => Some(&publish.query.hub),
+            Self::Tasks(tasks) => Some(tasks.hub()),
         }
     }
 }

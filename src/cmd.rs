@@ -1,24 +1,21 @@
-//! The commands, one file each.
+//! The commands, one file each; those that only ask a hub are in the terminal's room.
 
 mod agent;
-mod agents;
 mod broker;
 mod chat;
 pub(crate) mod completions;
 mod cortex;
 mod log;
-mod mailboxes;
 mod mcp;
 mod place;
-mod publish;
 mod run;
 mod runs;
 mod sop;
-mod tasks;
 mod up;
-mod watch;
 
 use std::process::ExitCode;
+
+use agenthub_terminal::commands::{agents, mailboxes, publish, tasks};
 
 use crate::{
     cli::{self, Command},

@@ -10,7 +10,6 @@ mod cassette;
 mod chat;
 mod cli;
 mod cmd;
-mod complete;
 mod guard;
 mod http;
 mod journal;
@@ -25,13 +24,13 @@ mod usage;
 
 use std::{io, process::ExitCode, time::Duration};
 
-use agenthub_terminal::output;
+use agenthub_terminal::{complete, output};
 use anyhow::Context;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::{
     cli::{Cli, Command},
-    settings::Settings,
+    settings::{Layer, Settings},
 };
 
 /// Events are many pieces, made on one thread and dropped on another: with the allocator of glibc a publish that is kept costs half as much again.
@@ -45,7 +44,7 @@ const THREADS: Duration = Duration::from_millis(100);
 const BROKEN_PIPE: u8 = 128 + 13;
 
 fn main() -> ExitCode {
-    complete::answer();
+    complete::answer(Cli::command, hub_of);
     match run(Cli::parse()) {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::from(BROKEN_PIPE),
@@ -74,6 +73,16 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     // A thread that reads the terminal cannot be ended.
     runtime.shutdown_timeout(THREADS);
     result
+}
+
+/// The hub that an unfinished command line means.
+fn hub_of(typed: complete::Typed) -> Option<String> {
+    let layer = Layer {
+        hub: typed.hub,
+        ..Layer::default()
+    };
+    let settings = Settings::load(&layer, typed.config.as_deref()).ok()?;
+    Some(settings.hub)
 }
 
 /// True if whoever read what was printed is gone, as in `agenthub … | head`.

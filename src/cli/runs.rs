@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use agenthub_terminal::complete;
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::ArgValueCompleter;
 
 use super::{Folder, Hub, Json, Layer, Layers, Model};
-use crate::complete;
 
 /// Where Cortex is.
 #[derive(Debug, Args)]

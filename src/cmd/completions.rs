@@ -2,9 +2,8 @@
 
 use std::io::{self, Write};
 
+use agenthub_terminal::complete;
 use clap_complete::{Shell, env::Shells};
-
-use crate::complete;
 
 /// Prints the script by which a shell asks this program for completions.
 pub(crate) fn run(shell: Shell) -> io::Result<()> {

@@ -1,9 +1,12 @@
 //! The command line as people use it: flags that commands share, and agents, tasks, mailboxes and runs as they are read and watched.
 //!
-//! [`listing`] puts what a hub knows into words and tables, [`run`] shows runs of Cortex while they work, [`output`] prints. What a program
+//! [`commands`] are those that ask a hub, [`complete`] offers its ids to shells. [`listing`] puts what a hub knows into words and tables, [`run`] shows
+//! runs of Cortex while they work, [`output`] prints. What a program
 //! does with the terminal besides is in [`stop`] (signals), [`connect`] (finding the hub) and [`calls`] (how this program is called again).
 
 pub mod calls;
+pub mod commands;
+pub mod complete;
 pub mod connect;
 pub mod flags;
 pub mod ids;

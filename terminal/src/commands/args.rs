@@ -1,15 +1,32 @@
-//! The commands that ask a hub something and end.
+//! Arguments of the commands that ask a hub.
+
+mod mailboxes;
 
 use agenthub_proto::{a2a::TaskState, agenthub::AgentState};
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
 
-use super::{Hub, Json};
-use crate::complete;
+use crate::{
+    complete,
+    flags::{Hub, Json},
+};
+
+pub use mailboxes::{LetterAction, Mailboxes, SeekTo};
+
+/// The hub that a command asks, and the form of the answer.
+#[derive(Debug, Args)]
+pub struct Query {
+    /// Where the hub is.
+    #[command(flatten)]
+    pub hub: Hub,
+    /// JSON or a table.
+    #[command(flatten)]
+    pub json: Json,
+}
 
 /// `agenthub agents`
 #[derive(Debug, Subcommand)]
-pub(crate) enum Agents {
+pub enum Agents {
     /// Lists the agents that all filters match
     List(AgentFilter),
     /// Shows one agent
@@ -17,10 +34,9 @@ pub(crate) enum Agents {
         /// Its id, or id@version
         #[arg(add = ArgValueCompleter::new(complete::agents))]
         id: String,
+        /// The hub, and the form of the answer.
         #[command(flatten)]
-        hub: Hub,
-        #[command(flatten)]
-        json: Json,
+        query: Query,
     },
     /// Removes an agent that is gone for good, with its mailboxes: its open tasks fail, and what waits for it is dropped
     Unregister {
@@ -30,79 +46,75 @@ pub(crate) enum Agents {
         /// Why, for those who wait for its tasks
         #[arg(long, default_value = "")]
         reason: String,
+        /// The hub, and the form of the answer.
         #[command(flatten)]
-        hub: Hub,
-        #[command(flatten)]
-        json: Json,
+        query: Query,
     },
     /// Shows the agents there are, and every change, until it is interrupted
     Watch {
+        /// The hub, and the form of the answer.
         #[command(flatten)]
-        hub: Hub,
-        #[command(flatten)]
-        json: Json,
+        query: Query,
     },
 }
 
 /// `agenthub agents list`
 #[derive(Debug, Args)]
-pub(crate) struct AgentFilter {
+pub struct AgentFilter {
     /// Words to be found in name, description, skills, tags or examples
     #[arg(long)]
-    pub(crate) text: Option<String>,
+    pub text: Option<String>,
     /// A skill's id or name
     #[arg(long)]
-    pub(crate) skill: Option<String>,
+    pub skill: Option<String>,
     /// A skill's tag
     #[arg(long)]
-    pub(crate) tag: Option<String>,
+    pub tag: Option<String>,
     /// An input or output mode, such as text/plain
     #[arg(long)]
-    pub(crate) mode: Option<String>,
+    pub mode: Option<String>,
     /// streaming, push_notifications, or the URI of an extension
     #[arg(long)]
-    pub(crate) capability: Option<String>,
+    pub capability: Option<String>,
     /// online or offline
     #[arg(long, value_parser = agent_state)]
-    pub(crate) state: Option<AgentState>,
+    pub state: Option<AgentState>,
+    /// The hub, and the form of the answer.
     #[command(flatten)]
-    pub(crate) hub: Hub,
-    #[command(flatten)]
-    pub(crate) json: Json,
+    pub query: Query,
 }
 
 /// `agenthub publish`
 #[derive(Debug, Args)]
-pub(crate) struct Publish {
+pub struct Publish {
     /// What to say; - reads it from standard input
-    pub(crate) text: String,
+    pub text: String,
     /// The agent to say it to; without it the hub finds who it is for
     #[arg(long, value_name = "ID", add = ArgValueCompleter::new(complete::agents))]
-    pub(crate) to: Option<String>,
+    pub to: Option<String>,
     /// The kind of task
     #[arg(long, value_name = "TYPE")]
-    pub(crate) task_type: Option<String>,
+    pub task_type: Option<String>,
     /// The conversation it belongs to
     #[arg(long, value_name = "ID")]
-    pub(crate) context: Option<String>,
+    pub context: Option<String>,
     /// The task that it makes or goes on with
     #[arg(long, value_name = "ID")]
-    pub(crate) task: Option<String>,
+    pub task: Option<String>,
     /// The id to publish under
     #[arg(long, value_name = "ID")]
-    pub(crate) from: Option<String>,
+    pub from: Option<String>,
     /// Makes it a task, waits for its end, and prints the answer
     #[arg(long)]
-    pub(crate) wait: bool,
+    pub wait: bool,
+    /// The hub, and the form of the answer.
     #[command(flatten)]
-    pub(crate) hub: Hub,
-    #[command(flatten)]
-    pub(crate) json: Json,
+    pub query: Query,
 }
 
 /// `agenthub tasks`
 #[derive(Debug, Subcommand)]
-pub(crate) enum Tasks {
+pub enum Tasks {
     /// Lists the tasks that all filters match, latest change first
     List {
         /// Who asked for it or works on it
@@ -117,30 +129,27 @@ pub(crate) enum Tasks {
         /// At most this many [default: 50, and all with --json]
         #[arg(long, value_name = "N")]
         first: Option<usize>,
+        /// The hub, and the form of the answer.
         #[command(flatten)]
-        hub: Hub,
-        #[command(flatten)]
-        json: Json,
+        query: Query,
     },
     /// Shows one task with its messages and artifacts
     Show {
         /// Its id, or the beginning of it, or latest
         #[arg(add = ArgValueCompleter::new(complete::tasks))]
         id: String,
+        /// The hub, and the form of the answer.
         #[command(flatten)]
-        hub: Hub,
-        #[command(flatten)]
-        json: Json,
+        query: Query,
     },
     /// Shows what happens to all tasks, or to one until it ends
     Watch {
         /// The task's id, or the beginning of it, or latest
         #[arg(add = ArgValueCompleter::new(complete::tasks))]
         id: Option<String>,
+        /// The hub, and the form of the answer.
         #[command(flatten)]
-        hub: Hub,
-        #[command(flatten)]
-        json: Json,
+        query: Query,
     },
     /// Cancels a task; the agent at work is told
     Cancel {
@@ -150,11 +159,34 @@ pub(crate) enum Tasks {
         /// Why
         #[arg(long, default_value = "cancelled by the user")]
         reason: String,
+        /// The hub, and the form of the answer.
         #[command(flatten)]
-        hub: Hub,
-        #[command(flatten)]
-        json: Json,
+        query: Query,
     },
+}
+
+impl Agents {
+    /// Where the hub is.
+    pub fn hub(&self) -> &Hub {
+        match self {
+            Self::List(AgentFilter { query, .. })
+            | Self::Show { query, .. }
+            | Self::Unregister { query, .. }
+            | Self::Watch { query } => &query.hub,
+        }
+    }
+}
+
+impl Tasks {
+    /// Where the hub is.
+    pub fn hub(&self) -> &Hub {
+        match self {
+            Self::List { query, .. }
+            | Self::Show { query, .. }
+            | Self::Watch { query, .. }
+            | Self::Cancel { query, .. } => &query.hub,
+        }
+    }
 }
 
 fn agent_state(text: &str) -> Result<AgentState, String> {

@@ -1,23 +1,19 @@
 //! Completion of a command line in a shell: commands and flags, and the ids of agents, tasks and runs, which the hub is asked for.
 
-use std::{ffi::OsStr, path::PathBuf, time::Duration};
+use std::{ffi::OsStr, path::PathBuf, sync::OnceLock, time::Duration};
 
 use agenthub_proto::{
     agenthub::{ListAgentsRequest, ListTasksRequest},
     cortex::ListRunsRequest,
 };
-use agenthub_terminal::{connect, ids::LATEST, output::cut, run::Line};
-use clap::CommandFactory;
+use clap::Command;
 use clap_complete::{CompleteEnv, CompletionCandidate};
 use tokio::time::timeout;
 
-use crate::{
-    cli::Cli,
-    settings::{Layer, Settings},
-};
+use crate::{connect, ids::LATEST, output::cut, run::Line};
 
 /// Set by the shell's script when it asks for completions.
-pub(crate) const VARIABLE: &str = "AGENTHUB_COMPLETE";
+pub const VARIABLE: &str = "AGENTHUB_COMPLETE";
 
 /// Time in which the hub answers, or no ids are offered.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -31,15 +27,30 @@ const AGENTS: i32 = 1000;
 /// Characters of the text beside an id.
 const HELP: usize = 60;
 
-/// Answers the shell and ends the process, if this is a request for completions.
-pub(crate) fn answer() {
-    CompleteEnv::with_factory(Cli::command)
-        .var(VARIABLE)
-        .complete();
+/// Flags of an unfinished command line that say where the hub is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Typed {
+    /// `--hub`
+    pub hub: Option<String>,
+    /// `--config`
+    pub config: Option<PathBuf>,
+}
+
+/// Finds the address of the hub that a command line means; `None` where its settings cannot be read.
+pub type FindHub = fn(Typed) -> Option<String>;
+
+/// Completers are functions without state, so this is the process's.
+static FIND_HUB: OnceLock<FindHub> = OnceLock::new();
+
+/// Answers the shell and ends the process, if this is a request for completions of this command.
+pub fn answer(command: fn() -> Command, find_hub: FindHub) {
+    // It is the same each time.
+    let _ = FIND_HUB.set(find_hub);
+    CompleteEnv::with_factory(command).var(VARIABLE).complete();
 }
 
 /// The agents.
-pub(crate) fn agents(typed: &OsStr) -> Vec<CompletionCandidate> {
+pub fn agents(typed: &OsStr) -> Vec<CompletionCandidate> {
     candidates(typed, async |hub| {
         let client = connect::client(&hub, None).await.ok()?;
         let request = ListAgentsRequest {
@@ -56,7 +67,7 @@ pub(crate) fn agents(typed: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 /// The latest tasks, each with its state and the agent at work.
-pub(crate) fn tasks(typed: &OsStr) -> Vec<CompletionCandidate> {
+pub fn tasks(typed: &OsStr) -> Vec<CompletionCandidate> {
     candidates(typed, async |hub| {
         let client = connect::client(&hub, None).await.ok()?;
         let request = ListTasksRequest {
@@ -74,7 +85,7 @@ pub(crate) fn tasks(typed: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 /// The latest runs, with what they are to do.
-pub(crate) fn runs(typed: &OsStr) -> Vec<CompletionCandidate> {
+pub fn runs(typed: &OsStr) -> Vec<CompletionCandidate> {
     candidates(typed, async |hub| {
         let described = latest_runs(&hub, ListRunsRequest::default()).await?;
         let latest = (LATEST.to_owned(), "the latest run".to_owned());
@@ -83,7 +94,7 @@ pub(crate) fn runs(typed: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 /// The runs that wait for a person, with what they are to do.
-pub(crate) fn runs_that_ask(typed: &OsStr) -> Vec<CompletionCandidate> {
+pub fn runs_that_ask(typed: &OsStr) -> Vec<CompletionCandidate> {
     candidates(typed, async |hub| {
         let request = ListRunsRequest {
             state: "awaiting-approval".to_owned(),
@@ -109,23 +120,16 @@ fn candidates(
     typed: &OsStr,
     known: impl AsyncFnOnce(String) -> Option<Vec<(String, String)>>,
 ) -> Vec<CompletionCandidate> {
-    let flag = |name| flag(name, std::env::args());
-    let layer = Layer {
-        hub: flag("--hub"),
-        ..Layer::default()
-    };
-    let config = flag("--config").map(PathBuf::from);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
-    let (Some(typed), Ok(settings), Ok(runtime)) = (
-        typed.to_str(),
-        Settings::load(&layer, config.as_deref()),
-        runtime,
-    ) else {
+    let hub = FIND_HUB
+        .get()
+        .and_then(|find_hub| find_hub(Typed::read(std::env::args().collect())));
+    let (Some(typed), Some(hub), Ok(runtime)) = (typed.to_str(), hub, runtime) else {
         return Vec::new();
     };
-    let known = runtime.block_on(async { timeout(PATIENCE, known(settings.hub)).await });
+    let known = runtime.block_on(async { timeout(PATIENCE, known(hub)).await });
     // A look-up of a name goes on for longer.
     runtime.shutdown_background();
     let known = known.ok().flatten().unwrap_or_default().into_iter();
@@ -139,12 +143,21 @@ fn candidates(
         .collect()
 }
 
+impl Typed {
+    fn read(args: Vec<String>) -> Self {
+        Self {
+            hub: flag("--hub", &args),
+            config: flag("--config", &args).map(PathBuf::from),
+        }
+    }
+}
+
 /// The value of a flag on the unfinished command line.
-fn flag(name: &str, args: impl Iterator<Item = String>) -> Option<String> {
-    let mut args = args.skip_while(|arg| arg != "--");
+fn flag(name: &str, args: &[String]) -> Option<String> {
+    let mut args = args.iter().skip_while(|arg| *arg != "--");
     while let Some(arg) = args.next() {
         if arg == name {
-            return args.next();
+            return args.next().cloned();
         }
         let value = arg
             .strip_prefix(name)
@@ -162,16 +175,15 @@ mod tests {
 
     #[test]
     fn the_hub_of_a_command_line_is_asked() {
-        let of = |line: &str| flag("--hub", line.split(' ').map(str::to_owned));
+        let of = |line: &str| Typed::read(line.split(' ').map(str::to_owned).collect());
         let begins = "agenthub -- agenthub tasks show";
-        assert_eq!(of(begins), None);
-        assert_eq!(
-            of(&format!("{begins} --hub http://a:1 x")).as_deref(),
-            Some("http://a:1")
-        );
-        assert_eq!(
-            of(&format!("{begins} --hub=http://a:1")).as_deref(),
-            Some("http://a:1")
-        );
+        assert_eq!(of(begins), Typed::default());
+        let hub = Some("http://a:1".to_owned());
+        let alone = Typed { hub, config: None };
+        assert_eq!(of(&format!("{begins} --hub http://a:1 x")), alone);
+        assert_eq!(of(&format!("{begins} --hub=http://a:1")), alone);
+        let config = of(&format!("{begins} --config other.toml --hub=http://a:1"));
+        assert_eq!(config.hub, alone.hub);
+        assert_eq!(config.config, Some("other.toml".into()));
     }
 }

@@ -11,11 +11,11 @@ use agenthub_proto::{
     trace::TraceContext,
 };
 use agenthub_sdk::{Client, Delegation, Error, Outcome, internal::task_type};
-use agenthub_terminal::{connect, output, partial, stop::Signals};
 use anyhow::{Context, bail};
 use serde_json::json;
 
-use crate::cli::Publish;
+use super::args::Publish;
+use crate::{connect, output, partial, stop::Signals};
 
 /// Stands for what comes on standard input.
 const STDIN: &str = "-";
@@ -41,7 +41,7 @@ fn words(input: impl Read) -> anyhow::Result<String> {
 }
 
 /// Publishes a message, and waits for the answer if that is wanted.
-pub(super) async fn run(mut args: Publish, hub: &str) -> anyhow::Result<ExitCode> {
+pub async fn run(mut args: Publish, hub: &str) -> anyhow::Result<ExitCode> {
     if args.text == STDIN {
         args.text = words(io::stdin().lock())?;
     }
@@ -114,7 +114,7 @@ async fn publish(client: &Client, args: Publish) -> anyhow::Result<ExitCode> {
         ..Default::default()
     };
     let published = client.publish(message, routing).await?;
-    match args.json.json {
+    match args.query.json.json {
         true => output::line(json!({"eventId": published.event_id}).to_string())?,
         false => output::line(published.event_id)?,
     }
@@ -142,7 +142,7 @@ async fn ask(client: &Client, args: Publish) -> anyhow::Result<ExitCode> {
             bail!("task {task_id} was cancelled");
         }
     };
-    print(&outcome, args.json.json)
+    print(&outcome, args.query.json.json)
 }
 
 fn print(outcome: &Outcome, json: bool) -> anyhow::Result<ExitCode> {

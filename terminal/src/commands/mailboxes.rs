@@ -5,20 +5,20 @@ use agenthub_proto::agenthub::{
     Mailbox, PurgeMailboxRequest, SeekMailboxRequest, seek_mailbox_request::To,
 };
 use agenthub_sdk::Client;
-use agenthub_terminal::{connect, flags::Json, listing::mail, output};
 
-use crate::cli::{LetterAction, Mailboxes};
+use super::args::{LetterAction, Mailboxes};
+use crate::{connect, flags::Json, listing::mail, output};
 
 /// The mailboxes or letters of one page.
 const PAGE: i32 = 1000;
 
 /// Shows and moves mailboxes.
-pub(super) async fn run(args: Mailboxes, hub: &str) -> anyhow::Result<()> {
+pub async fn run(args: Mailboxes, hub: &str) -> anyhow::Result<()> {
     let client = connect::client(hub, None).await?;
     match args {
-        Mailboxes::List { agent, json, .. } => {
+        Mailboxes::List { agent, query } => {
             let all = list(&client, agent).await?;
-            match json.json {
+            match query.json.json {
                 true => all.iter().try_for_each(output::json)?,
                 false => output::line(mail::mailboxes(&all))?,
             }
@@ -27,15 +27,13 @@ pub(super) async fn run(args: Mailboxes, hub: &str) -> anyhow::Result<()> {
             agent,
             name,
             first,
-            json,
-            ..
-        } => show(&client, agent, name, first, json).await?,
+            query,
+        } => show(&client, agent, name, first, query.json).await?,
         Mailboxes::Seek {
             agent,
             name,
             to,
-            json,
-            ..
+            query,
         } => {
             let to = to.after.map_or(To::Latest(true), To::After);
             let request = SeekMailboxRequest {
@@ -45,22 +43,20 @@ pub(super) async fn run(args: Mailboxes, hub: &str) -> anyhow::Result<()> {
             };
             let done = client.operator().seek_mailbox(request).await?;
             let (skipped, reread) = (done.skipped, done.reread);
-            match json.json {
+            match query.json.json {
                 true => output::json(&done)?,
                 false => {
                     output::line(format!("{skipped} skipped, {reread} to be delivered again"))?
                 }
             }
         }
-        Mailboxes::Purge {
-            agent, name, json, ..
-        } => {
+        Mailboxes::Purge { agent, name, query } => {
             let request = PurgeMailboxRequest {
                 agent_id: agent,
                 name: name.unwrap_or_default(),
             };
             let done = client.operator().purge_mailbox(request).await?;
-            match json.json {
+            match query.json.json {
                 true => output::json(&done)?,
                 false => output::line(format!("{} purged", done.purged))?,
             }
@@ -68,10 +64,9 @@ pub(super) async fn run(args: Mailboxes, hub: &str) -> anyhow::Result<()> {
         Mailboxes::DeadLetters {
             action,
             agent,
-            json,
-            ..
+            query,
         } => match action {
-            None => letters(&client, agent, json).await?,
+            None => letters(&client, agent, query.json).await?,
             Some(action) => settle(&client, action).await?,
         },
     }
@@ -153,17 +148,17 @@ async fn letters(client: &Client, agent: Option<String>, json: Json) -> anyhow::
 
 async fn settle(client: &Client, action: LetterAction) -> anyhow::Result<()> {
     match action {
-        LetterAction::Retry { id, json, .. } => {
+        LetterAction::Retry { id, query } => {
             let done = client.operator().retry_dead_letter(id).await?;
-            match (json.json, done.task_id.as_str()) {
+            match (query.json.json, done.task_id.as_str()) {
                 (true, _) => output::json(&done)?,
                 (false, "") => output::line("it is in its mailbox again")?,
                 (false, task) => output::line(format!("its task has ended; it makes task {task}"))?,
             }
         }
-        LetterAction::Drop { id, json, .. } => {
+        LetterAction::Drop { id, query } => {
             client.operator().drop_dead_letter(id).await?;
-            match json.json {
+            match query.json.json {
                 true => output::json(&DropDeadLetterResponse {})?,
                 false => output::line("it is dropped")?,
             }

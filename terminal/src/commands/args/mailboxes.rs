@@ -1,23 +1,22 @@
-//! `agenthub mailboxes`
+//! Arguments of `agenthub mailboxes`.
 
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
 
-use super::{Hub, Json};
-use crate::complete;
+use super::Query;
+use crate::{complete, flags::Hub};
 
 /// `agenthub mailboxes`
 #[derive(Debug, Subcommand)]
-pub(crate) enum Mailboxes {
+pub enum Mailboxes {
     /// Lists the durable mailboxes, and the mail that waits for agents without one
     List {
         /// Only those of this agent
         #[arg(long, value_name = "ID", add = ArgValueCompleter::new(complete::agents))]
         agent: Option<String>,
+        /// The hub, and the form of the answer.
         #[command(flatten)]
-        hub: Hub,
-        #[command(flatten)]
-        json: Json,
+        query: Query,
     },
     /// Shows what waits in a mailbox, which stays there
     Show {
@@ -29,10 +28,9 @@ pub(crate) enum Mailboxes {
         /// How many events to show of each
         #[arg(long, value_name = "N", default_value_t = 10)]
         first: u32,
+        /// The hub, and the form of the answer.
         #[command(flatten)]
-        hub: Hub,
-        #[command(flatten)]
-        json: Json,
+        query: Query,
     },
     /// Moves a mailbox: what came after a position is delivered again, what waits before it is skipped
     Seek {
@@ -41,12 +39,12 @@ pub(crate) enum Mailboxes {
         agent: String,
         /// The mailbox
         name: String,
+        /// The position.
         #[command(flatten)]
         to: SeekTo,
+        /// The hub, and the form of the answer.
         #[command(flatten)]
-        hub: Hub,
-        #[command(flatten)]
-        json: Json,
+        query: Query,
     },
     /// Skips all that waits in a mailbox; tasks that it was work on fail
     Purge {
@@ -55,74 +53,71 @@ pub(crate) enum Mailboxes {
         agent: String,
         /// The mailbox; without it the mail that waits for the agent's first subscription
         name: Option<String>,
+        /// The hub, and the form of the answer.
         #[command(flatten)]
-        hub: Hub,
-        #[command(flatten)]
-        json: Json,
+        query: Query,
     },
     /// Lists mail that was given up, delivers it again or drops it
     #[command(args_conflicts_with_subcommands = true)]
     DeadLetters {
+        /// What to do with one; lists them if not given.
         #[command(subcommand)]
         action: Option<LetterAction>,
         /// Only those of this agent
         #[arg(long, value_name = "ID", add = ArgValueCompleter::new(complete::agents))]
         agent: Option<String>,
+        /// The hub, and the form of the answer.
         #[command(flatten)]
-        hub: Hub,
-        #[command(flatten)]
-        json: Json,
+        query: Query,
     },
 }
 
 /// Where a mailbox is moved.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-pub(crate) struct SeekTo {
+pub struct SeekTo {
     /// The position of an event
     #[arg(long, value_name = "POSITION")]
-    pub(crate) after: Option<String>,
+    pub after: Option<String>,
     /// The end: all that waits is skipped
     #[arg(long)]
-    pub(crate) latest: bool,
+    pub latest: bool,
 }
 
 /// What becomes of a dead letter.
 #[derive(Debug, Subcommand)]
-pub(crate) enum LetterAction {
+pub enum LetterAction {
     /// Delivers it again; if its task has ended, as another task
     Retry {
         /// Its id
         id: String,
+        /// The hub, and the form of the answer.
         #[command(flatten)]
-        hub: Hub,
-        #[command(flatten)]
-        json: Json,
+        query: Query,
     },
     /// Forgets it
     Drop {
         /// Its id
         id: String,
+        /// The hub, and the form of the answer.
         #[command(flatten)]
-        hub: Hub,
-        #[command(flatten)]
-        json: Json,
+        query: Query,
     },
 }
 
 impl Mailboxes {
     /// Where the hub is.
-    pub(super) fn hub(&self) -> &Hub {
+    pub fn hub(&self) -> &Hub {
         match self {
-            Self::List { hub, .. }
-            | Self::Show { hub, .. }
-            | Self::Seek { hub, .. }
-            | Self::Purge { hub, .. }
+            Self::List { query, .. }
+            | Self::Show { query, .. }
+            | Self::Seek { query, .. }
+            | Self::Purge { query, .. }
             | Self::DeadLetters {
-                action: Some(LetterAction::Retry { hub, .. } | LetterAction::Drop { hub, .. }),
+                action: Some(LetterAction::Retry { query, .. } | LetterAction::Drop { query, .. }),
                 ..
             }
-            | Self::DeadLetters { hub, .. } => hub,
+            | Self::DeadLetters { query, .. } => &query.hub,
         }
     }
 }

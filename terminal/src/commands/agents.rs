@@ -1,20 +1,21 @@
 //! `agenthub agents`
 
 use agenthub_proto::agenthub::{ListAgentsRequest, SubscribeToAgentEventsRequest};
-use agenthub_terminal::{connect, listing, output};
-
-use super::watch;
-use crate::cli::{AgentFilter, Agents};
+use super::{
+    args::{AgentFilter, Agents},
+    watch,
+};
+use crate::{connect, listing, output};
 
 /// The agents of one page.
 const PAGE: i32 = 1000;
 
 /// Shows and removes agents.
-pub(super) async fn run(args: Agents, hub: &str) -> anyhow::Result<()> {
+pub async fn run(args: Agents, hub: &str) -> anyhow::Result<()> {
     let client = connect::client(hub, None).await?;
     match args {
         Agents::List(filter) => {
-            let json = filter.json.json;
+            let json = filter.query.json.json;
             let mut all = Vec::new();
             let mut request = request(filter);
             loop {
@@ -30,32 +31,30 @@ pub(super) async fn run(args: Agents, hub: &str) -> anyhow::Result<()> {
                 false => output::line(listing::agents(&all))?,
             }
         }
-        Agents::Show { id, json, .. } => {
+        Agents::Show { id, query } => {
             let agent = client.agent(&id).await?;
-            match json.json {
+            match query.json.json {
                 true => output::json(&agent)?,
                 false => output::line(listing::agent(&agent))?,
             }
         }
-        Agents::Unregister {
-            id, reason, json, ..
-        } => {
+        Agents::Unregister { id, reason, query } => {
             client.operator().unregister(&id, reason).await?;
-            match json.json {
+            match query.json.json {
                 true => output::line(serde_json::json!({"agentId": id}).to_string())?,
                 false => output::line(format!(
                     "agent \"{id}\" is unregistered, and what waited for it is gone"
                 ))?,
             }
         }
-        Agents::Watch { json, .. } => {
+        Agents::Watch { query } => {
             let request = SubscribeToAgentEventsRequest {
                 agent_id: client.agent_id().to_owned(),
                 event_types: vec!["agent_card".to_owned()],
                 ..Default::default()
             };
             let stream = client.agent_events(request).await?;
-            watch::run(&client, stream, async || Ok(false), json, |_| false).await?;
+            watch::run(&client, stream, async || Ok(false), query.json, |_| false).await?;
         }
     }
     client.close().await;

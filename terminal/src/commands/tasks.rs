@@ -10,17 +10,16 @@ use agenthub_proto::{
     agenthub::{AgentEvent, ListTasksRequest, SubscribeToTasksRequest},
 };
 use agenthub_sdk::{Client, Error};
-use agenthub_terminal::{
+use anyhow::Context;
+
+use super::{args::Tasks, watch};
+use crate::{
     connect,
     flags::Json,
     ids::{LATEST, meant},
     listing, output,
     run::width,
 };
-use anyhow::Context;
-
-use super::watch;
-use crate::cli::Tasks;
 
 /// The tasks of one page.
 const PAGE: i32 = 100;
@@ -32,7 +31,7 @@ const LISTED: usize = 50;
 const LOOKED_AT: usize = 5_000;
 
 /// Shows and cancels tasks.
-pub(super) async fn run(args: Tasks, hub: &str) -> anyhow::Result<()> {
+pub async fn run(args: Tasks, hub: &str) -> anyhow::Result<()> {
     let client = connect::client(hub, None).await?;
     match args {
         Tasks::List {
@@ -40,8 +39,7 @@ pub(super) async fn run(args: Tasks, hub: &str) -> anyhow::Result<()> {
             context,
             state,
             first,
-            json,
-            ..
+            query,
         } => {
             let request = ListTasksRequest {
                 agent_id: agent.unwrap_or_default(),
@@ -49,28 +47,26 @@ pub(super) async fn run(args: Tasks, hub: &str) -> anyhow::Result<()> {
                 states: state.into_iter().map(Into::into).collect(),
                 ..Default::default()
             };
-            list(&client, request, first, json).await?;
+            list(&client, request, first, query.json).await?;
         }
-        Tasks::Show { id, json, .. } => {
+        Tasks::Show { id, query } => {
             let task = client.task(&task_id(&client, id).await?, 0).await?;
-            match json.json {
+            match query.json.json {
                 true => output::json(&task)?,
                 false => output::line(listing::task(&task))?,
             }
         }
-        Tasks::Watch { id, json, .. } => {
+        Tasks::Watch { id, query } => {
             let id = match id {
                 Some(id) => Some(task_id(&client, id).await?),
                 None => None,
             };
-            watch_tasks(&client, id, json).await?;
+            watch_tasks(&client, id, query.json).await?;
         }
-        Tasks::Cancel {
-            id, reason, json, ..
-        } => {
+        Tasks::Cancel { id, reason, query } => {
             let id = task_id(&client, id).await?;
             let task = client.cancel_task(&id, &reason).await?;
-            match json.json {
+            match query.json.json {
                 true => output::json(&task)?,
                 false => output::line(format!("task {} is {}", task.id, task.state().label()))?,
             }

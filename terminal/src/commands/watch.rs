@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use agenthub_proto::agenthub::AgentEvent;
 use agenthub_sdk::{Client, Connection, Error, EventStream};
-use agenthub_terminal::{flags::Json, listing::watched::Watched, output, stop::Signals};
+
+use crate::{flags::Json, listing::watched::Watched, output, stop::Signals};
 
 /// Prints the events of a subscription until a signal comes or an event `is_last`. What happened while the hub was away is caught up with,
 /// however long that takes. `opened` is called when the subscription has begun and when it has a gap, and says whether there is nothing to
