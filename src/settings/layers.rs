@@ -1,7 +1,67 @@
 //! Several sources of settings become one.
 
+use std::path::PathBuf;
+
+use agenthub_terminal::{
+    Listen,
+    calls::{DEFAULT_DATA, DEFAULT_HUB},
+};
 use serde::Serialize;
 use toml::{Table, Value};
+
+use super::{EndedTasks, KeepRuns, ModelLayer, OFFLINE};
+
+/// Settings of one source; nothing is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Layer {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hub: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) grpc: Option<Listen>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) http: Option<Listen>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) data: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ephemeral: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) insecure: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) log: Option<String>,
+    pub(crate) ended_tasks: EndedTasks,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bodies_mib: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) away_agents_days: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) away_grace_seconds: Option<u32>,
+    pub(crate) keep_runs: KeepRuns,
+    pub(crate) model: ModelLayer,
+}
+
+impl Layer {
+    /// The settings where no source says anything.
+    pub(super) fn defaults() -> Self {
+        Self {
+            hub: Some(DEFAULT_HUB.to_owned()),
+            grpc: Some(Listen::loopback(50051)),
+            http: Some(Listen::loopback(8080)),
+            data: Some(PathBuf::from(DEFAULT_DATA)),
+            ephemeral: Some(false),
+            insecure: Some(false),
+            log: None,
+            ended_tasks: EndedTasks::default(),
+            bodies_mib: None,
+            away_agents_days: None,
+            away_grace_seconds: None,
+            keep_runs: KeepRuns::default(),
+            model: ModelLayer {
+                name: Some(OFFLINE.to_owned()),
+                ..ModelLayer::default()
+            },
+        }
+    }
+}
 
 /// Settings of one source, as a table.
 pub(super) fn table(of: &impl Serialize) -> anyhow::Result<Table> {
