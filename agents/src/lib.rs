@@ -5,8 +5,7 @@
 //! comes with the request.
 
 mod offline;
-mod script;
-mod sentences;
+mod text;
 
 pub mod echo;
 pub mod qa;

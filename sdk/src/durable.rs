@@ -3,12 +3,12 @@
 //! Agents with a model need none of this: [`AgentBuilder::journal`](crate::AgentBuilder::journal) is enough for them. A
 //! [`Conductor`] drives an agent's messages with another [`Strategy`](crate::runs::Strategy).
 
+#[cfg(feature = "otlp")]
+pub use crate::spans::{Telemetry, TelemetryError};
 pub use crate::{
     agent::{BeginError, RunStarter},
     conductor::{Beginning, Conductor, Identity},
     handing_over::HandedOver,
     spans::{SpanSink, Spans},
 };
-#[cfg(feature = "otlp")]
-pub use crate::spans::{Telemetry, TelemetryError};
 pub use agenthub_runs::{Journal, journal};

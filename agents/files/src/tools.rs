@@ -39,7 +39,10 @@ impl CommandTool {
 }
 
 /// The tools of a file, each of which an agent would take.
-pub(crate) fn tools(source: &Source, tables: Vec<Spanned<ToolTable>>) -> anyhow::Result<Vec<CommandTool>> {
+pub(crate) fn tools(
+    source: &Source,
+    tables: Vec<Spanned<ToolTable>>,
+) -> anyhow::Result<Vec<CommandTool>> {
     let folder = source.folder()?;
     let mut names = BTreeSet::new();
     let mut tools = Vec::new();

@@ -8,10 +8,12 @@ use serde_json::{Map, Value, json};
 use super::{
     check::{Check, Issue},
     fix::Fix,
-    folded::{Folded, excerpt},
-    phrases::Phrases,
     platform_rules::wrong_type,
-    text::Text,
+};
+use crate::text::{
+    folded::{Folded, excerpt},
+    parsed::Text,
+    phrases::Phrases,
 };
 
 /// The lists of what is not to be said.
@@ -106,10 +108,8 @@ fn texts(value: &Value) -> Option<Vec<&str>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::{check::Verdict, language::Language},
-        *,
-    };
+    use super::{super::check::Verdict, *};
+    use crate::text::language::Language;
 
     fn review(draft: &str, rules: Value) -> Vec<(String, Verdict)> {
         let text = Text::new(draft);

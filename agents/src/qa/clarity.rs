@@ -5,8 +5,10 @@ use serde_json::json;
 use super::{
     check::{Check, Issue},
     fix::Fix,
+};
+use crate::text::{
     folded::{excerpt, line},
-    text::{Sentence, Text},
+    parsed::{Sentence, Text},
 };
 
 /// The most words that a sentence may have: about twice the mean of ordinary prose.

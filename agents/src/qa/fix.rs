@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use super::measured::Measured;
+use crate::text::measured::Measured;
 
 /// A change of a draft.
 #[derive(Clone, Debug, PartialEq)]

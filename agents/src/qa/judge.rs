@@ -5,10 +5,12 @@ use serde_json::{Value, json};
 
 use super::{
     check::{Check, Issue, Verdict},
+    knobs::{Knob, Reading},
+};
+use crate::text::{
     count::Range,
     folded::{Folded, excerpt, line},
-    knobs::{Knob, Reading},
-    text::Text,
+    parsed::Text,
 };
 
 /// Characters of a reason or an advice that are kept.

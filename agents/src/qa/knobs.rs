@@ -13,11 +13,13 @@ use serde_json::{Map, Value, json};
 
 use super::{
     check::{Check, Issue, NEEDS_A_MODEL, rounded},
-    count::Range,
     fix::Fix,
+};
+use crate::text::{
+    count::Range,
     folded::excerpt,
     measures::{MEASURES, measured},
-    text::Text,
+    parsed::Text,
 };
 
 /// The greatest distance that passes unless the payload says otherwise.

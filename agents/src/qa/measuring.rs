@@ -2,15 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::{
-    count::Count,
-    knobs::{self, Knob},
-    language::Language,
-    literal,
-    measured::Measured,
+use super::knobs::{self, Knob};
+use crate::text::{
+    count::Count, language::Language, literal, lix::lix, measured::Measured, parsed::Text,
     phrases::Phrases,
-    readability,
-    text::Text,
 };
 
 /// A text, measured as it is in a review.
@@ -48,7 +43,7 @@ impl Measuring {
 
     /// The highest LIX by any reading; `None` where the formula does not fit.
     pub(crate) fn lix(&self) -> Option<f64> {
-        let lix = readability::lix(&self.0).ok()?;
+        let lix = lix(&self.0).ok()?;
         Some(lix.value().high)
     }
 

@@ -1,45 +1,31 @@
 //! The QA agent: it reviews a draft and says with evidence what is right, what is wrong, and what to do about it.
 //!
-//! A review (`review.rs`) is a list of checks (`check.rs`), one file for each thing that is looked at. What code can measure it decides; the rest
+//! A review (`review.rs`) is a list of checks (`check.rs`), one file for each thing that is looked at. What code can measure (`text/`) it decides; the rest
 //! is asked of a model in one request (`judge.rs`) or, where there is none, stays unchecked, which is shown and does not block. The
 //! score (`scoring.rs`) is their weighted mean. An issue ends with a [`Fix`], which a writer without a model can read. For
 //! users, all of this is in `docs/QA.md`.
 //!
 //! Everything of a domain comes with the payload. Nothing of it is an instruction: a model sees it as data, and code does not listen to it.
 
-mod asking;
 mod brand;
 mod check;
 mod clarity;
-mod count;
 mod criteria;
-mod emoji;
 mod fix;
-mod folded;
 mod form;
-mod inflection;
 mod judge;
 mod knobs;
 mod language;
-mod literal;
-mod marks;
-mod measured;
-mod measures;
 mod measuring;
 mod must_include;
-mod numbers;
 mod objective;
 mod payload;
-mod phrases;
 mod platform_rules;
 mod profile;
 mod readability;
 mod report;
 mod review;
 mod scoring;
-mod sightings;
-mod text;
-mod words;
 
 #[cfg(test)]
 mod tests;
@@ -50,11 +36,10 @@ use agenthub_sdk::{Agent, AgentBuilder, Card, Phase, Skill, model::LanguageModel
 
 pub use criteria::{Computed, computed};
 pub use fix::Fix;
-pub use measured::Measured;
-pub use measures::MEASURES;
 pub(crate) use measuring::{Knobs, Measuring};
 
 use crate::offline;
+pub use crate::text::{measured::Measured, measures::MEASURES};
 
 /// Its name.
 pub const NAME: &str = "qa";

@@ -5,9 +5,11 @@ use serde_json::json;
 use super::{
     check::{Check, Issue},
     fix::Fix,
+};
+use crate::text::{
     folded::{Folded, excerpt},
+    parsed::Text,
     phrases::Phrases,
-    text::Text,
 };
 
 /// Weight of all of them together.

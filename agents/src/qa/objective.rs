@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    check::{Check, NEEDS_A_MODEL},
-    language::Language,
-    text::{Text, letters},
-};
+use super::check::{Check, NEEDS_A_MODEL};
+use crate::text::language::Language;
+use crate::text::parsed::{Text, letters};
 
 /// Words with fewer letters say little.
 const FEWEST_LETTERS: usize = 5;

@@ -8,10 +8,8 @@ use serde_json::{Map, Value, json};
 use super::{
     check::{Check, Issue, Verdict},
     fix::Fix,
-    folded::excerpt,
-    measured::Measured,
-    text::Text,
 };
+use crate::text::{folded::excerpt, measured::Measured, parsed::Text};
 
 /// Weight of all rules together.
 const WEIGHT: f64 = 2.0;

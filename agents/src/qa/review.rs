@@ -9,13 +9,11 @@ use super::{
     check::{Check, Issue, Verdict},
     clarity, criteria, judge,
     knobs::{self, Knob, Readings},
-    language::{self, Language},
-    must_include, objective,
+    language, must_include, objective,
     payload::Payload,
-    phrases::Phrases,
     platform_rules, profile, readability, scoring,
-    text::Text,
 };
+use crate::text::{language::Language, parsed::Text, phrases::Phrases};
 
 /// A draft with its checks. The same payload and the same judgement give the same review.
 #[derive(Debug)]
@@ -31,7 +29,7 @@ impl Review {
     /// A review, as far as code can tell.
     pub(super) fn new(payload: Payload) -> Self {
         let text = Text::new(&payload.draft);
-        let known = Language::named(&payload.language).or_else(|| language::of(&text));
+        let known = Language::named(&payload.language).or_else(|| crate::text::language::of(&text));
         let phrases = Phrases::new(&text, known);
         let mut checks = vec![something(&text), readability::check(&text, payload.max_lix)];
         checks.extend(clarity::checks(&text));

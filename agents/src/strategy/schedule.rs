@@ -4,7 +4,7 @@ use jiff::{Span, civil::Date};
 use serde_json::{Value, json};
 
 use super::asked::Asked;
-use crate::sentences;
+use crate::text::sentences;
 
 /// Number of posts where nothing says so, and the most.
 const POSTS: u64 = 3;

@@ -4,7 +4,7 @@ use agenthub_sdk::Form;
 use serde_json::{Map, Value, json};
 
 use super::material::texts;
-use crate::sentences;
+use crate::text::sentences;
 
 /// Fields that a brief takes over from the request as they are.
 const TAKEN_OVER: [&str; 8] = [

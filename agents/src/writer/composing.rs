@@ -7,8 +7,8 @@ use super::{
     wishes::Wishes,
 };
 use crate::{
-    qa::{Measured, Measuring},
-    sentences,
+    qa::Measuring,
+    text::{measured::Measured, sentences},
 };
 
 /// The changes that are made at most.

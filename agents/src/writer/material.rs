@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::sentences;
+use crate::text::sentences;
 
 /// The sentences that are looked at, and the longest, in characters.
 const MAX_SENTENCES: usize = 40;

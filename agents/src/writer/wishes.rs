@@ -3,7 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::material::{capital, texts, unwrapped};
-use crate::qa::{Fix, Knobs, Measured};
+use crate::{
+    qa::{Fix, Knobs},
+    text::measured::Measured,
+};
 
 /// Wishes for a draft.
 #[derive(Default)]

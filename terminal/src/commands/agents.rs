@@ -1,11 +1,11 @@
 //! `agenthub agents`
 
-use agenthub_proto::agenthub::{ListAgentsRequest, SubscribeToAgentEventsRequest};
 use super::{
     args::{AgentFilter, Agents},
     watch,
 };
 use crate::{connect, listing, output};
+use agenthub_proto::agenthub::{ListAgentsRequest, SubscribeToAgentEventsRequest};
 
 /// The agents of one page.
 const PAGE: i32 = 1000;

@@ -2,11 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{
-    super::folded::{Folded, excerpt},
-    forms,
-    test::Test,
-};
+use super::{forms, test::Test};
+use crate::text::folded::{Folded, excerpt};
 
 /// An acceptance criterion.
 #[derive(Clone, Debug)]

@@ -19,12 +19,8 @@ mod test;
 
 use serde_json::json;
 
-use super::{
-    check::{Check, Issue, Verdict},
-    folded::excerpt,
-    phrases::Phrases,
-    text::Text,
-};
+use super::check::{Check, Issue, Verdict};
+use crate::text::{folded::excerpt, parsed::Text, phrases::Phrases};
 pub(super) use criterion::Criterion;
 use test::{Found, Test, all_hold};
 

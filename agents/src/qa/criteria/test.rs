@@ -6,12 +6,14 @@ use serde_json::{Value, json};
 use super::super::{
     check::{Check, Verdict},
     fix::Fix,
-    folded::{Folded, excerpt, line},
-    measured::Measured,
-    phrases::Phrases,
     platform_rules::Rule,
     readability,
-    text::Text,
+};
+use crate::text::{
+    folded::{Folded, excerpt, line},
+    measured::Measured,
+    parsed::Text,
+    phrases::Phrases,
 };
 
 /// Characters of a regular expression.

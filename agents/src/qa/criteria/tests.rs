@@ -2,10 +2,8 @@
 
 use serde_json::Value;
 
-use super::{
-    super::{fix::Fix, measured::Measured},
-    *,
-};
+use super::{super::fix::Fix, *};
+use crate::text::measured::Measured;
 
 fn check(draft: &str, criterion: Value) -> Check {
     let criterion = Criterion::read(&criterion).expect("it is right");

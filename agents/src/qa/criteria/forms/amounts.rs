@@ -5,12 +5,12 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 
 use super::{
-    super::{
-        super::{measured::Measured, platform_rules::Rule},
-        test::Test,
-    },
+    super::{super::platform_rules::Rule, test::Test},
     DUTY, NEGATED, OPENING, anchored,
-    numbers::{NUMBER, number},
+};
+use crate::text::{
+    measured::Measured,
+    number_words::{NUMBER, number},
 };
 
 /// Meaning that words before or after a number give it.

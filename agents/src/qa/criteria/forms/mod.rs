@@ -4,7 +4,6 @@
 //! Before a form may stand what it is about, `The text must`, and nothing else.
 
 mod amounts;
-mod numbers;
 mod quoted;
 
 use regex::Regex;

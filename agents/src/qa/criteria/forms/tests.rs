@@ -1,6 +1,7 @@
 //! Criteria in words, and what is made of them.
 
-use super::super::super::{measured::Measured, platform_rules::Rule};
+use super::super::super::platform_rules::Rule;
+use crate::text::measured::Measured;
 
 use proptest::prelude::*;
 

@@ -6,12 +6,12 @@ use serde_json::json;
 
 use super::{
     folded::{excerpt, line},
-    text::Text,
+    parsed::Text,
 };
 
 /// Kind of a phrase's sighting in a draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// Word for word.
     Exact,
     /// With a hyphen for a space, or the other way round.
@@ -28,37 +28,37 @@ pub(super) enum Kind {
 
 /// A phrase in a draft.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Sighting {
-    pub(super) kind: Kind,
+pub(crate) struct Sighting {
+    pub(crate) kind: Kind,
     /// In the draft as it was written.
-    pub(super) place: Range<usize>,
+    pub(crate) place: Range<usize>,
 }
 
 /// All ways in which a phrase stands in a draft, each where it does first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sightings(Vec<Sighting>);
+pub(crate) struct Sightings(Vec<Sighting>);
 
 /// Finding on a test, if all readers agree, and the reason.
-pub(super) type Answer = (Option<bool>, String);
+pub(crate) type Answer = (Option<bool>, String);
 
 impl Sightings {
-    pub(super) fn push(&mut self, kind: Kind, place: Range<usize>) {
+    pub(crate) fn push(&mut self, kind: Kind, place: Range<usize>) {
         if !self.0.iter().any(|known| known.kind == kind) {
             self.0.push(Sighting { kind, place });
         }
     }
 
-    pub(super) fn is_exact(&self) -> bool {
+    pub(crate) fn is_exact(&self) -> bool {
         self.of(Kind::Exact).is_some()
     }
 
     /// The first place where it stands word for word.
-    pub(super) fn exact_place(&self) -> Option<Range<usize>> {
+    pub(crate) fn exact_place(&self) -> Option<Range<usize>> {
         self.of(Kind::Exact).map(|sighting| sighting.place.clone())
     }
 
     /// True if it is there to every reader, if with another ending or a hyphen more.
-    pub(super) fn is_said(&self) -> bool {
+    pub(crate) fn is_said(&self) -> bool {
         let said = [Kind::Exact, Kind::Spaced, Kind::Inflected];
         said.into_iter().any(|kind| self.of(kind).is_some())
     }
@@ -75,7 +75,7 @@ impl Sightings {
     }
 
     /// Tells whether a phrase that is wanted word for word is there.
-    pub(super) fn is_there(&self, text: &Text) -> Answer {
+    pub(crate) fn is_there(&self, text: &Text) -> Answer {
         let shown = |sighting: &Sighting| shown(text, sighting);
         if let Some(exact) = self.of(Kind::Exact) {
             return (Some(true), shown(exact));
@@ -111,7 +111,7 @@ impl Sightings {
     }
 
     /// Tells whether a phrase that is not to be said is said, with other endings either; `absence` tells that it was not found.
-    pub(super) fn is_said_in(&self, text: &Text, absence: String) -> Answer {
+    pub(crate) fn is_said_in(&self, text: &Text, absence: String) -> Answer {
         let said = [Kind::Exact, Kind::Spaced, Kind::Inflected];
         if let Some(sighting) = said.into_iter().find_map(|kind| self.of(kind)) {
             return (Some(true), shown(text, sighting));
@@ -148,7 +148,7 @@ impl Sightings {
 }
 
 /// A place as evidence: `line 2: "Book now"`.
-pub(super) fn shown(text: &Text, sighting: &Sighting) -> String {
+pub(crate) fn shown(text: &Text, sighting: &Sighting) -> String {
     let place = sighting.place.clone();
     let number = line(&text.raw, place.start);
     format!("line {number}: {}", json!(excerpt(&text.raw[place])))

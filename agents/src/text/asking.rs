@@ -12,7 +12,7 @@ use super::{
 /// Marks that end a question.
 const QUESTION_MARKS: [char; 4] = ['?', '؟', '՞', '፧'];
 
-pub(super) fn is_question_mark(c: char) -> bool {
+pub(crate) fn is_question_mark(c: char) -> bool {
     QUESTION_MARKS.contains(&c)
 }
 
@@ -20,7 +20,7 @@ pub(super) fn is_question_mark(c: char) -> bool {
 ///
 /// `Really??` is one question with two marks, by some readings; `(?)` is perhaps none. A mark in a link or in code is no question, and one
 /// that opens a question (`¿`) or is drawn as a picture (`❓`) is a mark to some.
-pub(super) fn count(raw: &str, marks: &Marks, mark: char, each: bool) -> Count {
+pub(crate) fn count(raw: &str, marks: &Marks, mark: char, each: bool) -> Count {
     let is_it = |c: char| match mark {
         '?' => is_question_mark(c),
         _ => c == mark,

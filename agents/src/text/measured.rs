@@ -65,7 +65,7 @@ impl Measured {
     }
 
     /// Noun for so many of them, in a sentence.
-    pub(super) fn noun(self, number: u64) -> &'static str {
+    pub(crate) fn noun(self, number: u64) -> &'static str {
         let plural = self.plural();
         match (number, plural.strip_suffix('s')) {
             (1, Some(singular)) => singular,

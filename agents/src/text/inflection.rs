@@ -13,21 +13,21 @@ const LONGEST_WORD: usize = 40;
 const LONGEST_ENDING: usize = 3;
 
 /// The endings of a language's words.
-pub(super) struct Endings {
+pub(crate) struct Endings {
     stemmer: Stemmer,
     known: Vec<&'static str>,
 }
 
 impl Endings {
     /// Those of a language; `None` where nothing here knows them.
-    pub(super) fn of(language: Language) -> Option<Self> {
+    pub(crate) fn of(language: Language) -> Option<Self> {
         Some(Self {
             stemmer: language.stemmer()?,
             known: language.endings(),
         })
     }
 
-    pub(super) fn stem(&self, word: &str) -> String {
+    pub(crate) fn stem(&self, word: &str) -> String {
         let composed: String = word.nfc().collect();
         match composed.chars().count() <= LONGEST_WORD {
             true => self.stemmer.stem(&composed).into_owned(),
@@ -36,7 +36,7 @@ impl Endings {
     }
 
     /// True if two words of the same stem differ by an ending alone.
-    pub(super) fn differ(&self, one: &str, other: &str) -> bool {
+    pub(crate) fn differ(&self, one: &str, other: &str) -> bool {
         let shared = one.chars().zip(other.chars()).take_while(|(a, b)| a == b);
         let shared: Vec<char> = shared.map(|(c, _)| c).collect();
         let rest = |word: &str| -> String { word.chars().skip(shared.len()).collect() };

@@ -2,13 +2,13 @@
 
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
+use super::script::is_unspaced;
 use super::{
     folded::Folded,
     literal,
+    parsed::Text,
     sightings::{Kind, Sightings},
-    text::Text,
 };
-use crate::script::is_unspaced;
 
 const WRITTEN_OTHERWISE: &str = "with its number written otherwise";
 
@@ -16,7 +16,7 @@ const WRITTEN_OTHERWISE: &str = "with its number written otherwise";
 const GROUP: usize = 3;
 
 /// The first place where a phrase stands with its number written otherwise.
-pub(super) fn find(draft: &Bare, text: &Text, phrase: &Folded, found: &mut Sightings) {
+pub(crate) fn find(draft: &Bare, text: &Text, phrase: &Folded, found: &mut Sightings) {
     let all = text.folded.as_str();
     let wanted = Bare::new(phrase.as_str());
     let edges = (wanted.text.chars().next(), wanted.text.chars().next_back());
@@ -51,14 +51,14 @@ pub(super) fn find(draft: &Bare, text: &Text, phrase: &Folded, found: &mut Sight
 
 /// A text without separators in numbers, the decimals of a whole number, and spaces between a number and a sign.
 #[derive(Default)]
-pub(super) struct Bare {
+pub(crate) struct Bare {
     text: String,
     /// For each byte, where its character begins in the folded text.
     places: Vec<usize>,
 }
 
 impl Bare {
-    pub(super) fn new(folded: &str) -> Self {
+    pub(crate) fn new(folded: &str) -> Self {
         let chars: Vec<(usize, char)> = folded.char_indices().collect();
         let at = |n: usize| chars.get(n).map(|&(_, c)| c);
         // No more than tell a group from a longer number.

@@ -6,7 +6,7 @@ use serde_json::json;
 use unicode_normalization::char::is_combining_mark;
 
 use super::folded::{excerpt, line};
-use crate::script::is_unspaced;
+use super::script::is_unspaced;
 
 /// Letters before an apostrophe that are a word of their own by some readings: `l'eau`, `dell'arte`.
 const ELIDED: [&str; 22] = [
@@ -15,7 +15,7 @@ const ELIDED: [&str; 22] = [
 ];
 
 /// Places of a text's words: pieces between spaces, from their first letter or digit to their last.
-pub(super) fn places(text: &str) -> Vec<Range<usize>> {
+pub(crate) fn places(text: &str) -> Vec<Range<usize>> {
     let mut words = Vec::new();
     let mut end = 0;
     for piece in text.split_inclusive(char::is_whitespace) {
@@ -32,11 +32,11 @@ pub(super) fn places(text: &str) -> Vec<Range<usize>> {
 
 /// Numbers of words by different readings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Reading {
-    pub(super) low: usize,
-    pub(super) high: usize,
+pub(crate) struct Reading {
+    pub(crate) low: usize,
+    pub(crate) high: usize,
     /// The first place that is read in different ways, as evidence.
-    pub(super) doubt: Option<String>,
+    pub(crate) doubt: Option<String>,
 }
 
 impl Reading {
@@ -52,7 +52,7 @@ impl Reading {
 }
 
 /// Counts the words of a text whose words between spaces these are.
-pub(super) fn count(raw: &str, text: &str, places: &[Range<usize>]) -> Reading {
+pub(crate) fn count(raw: &str, text: &str, places: &[Range<usize>]) -> Reading {
     let mut reading = Reading::default();
     let mut before: Option<&Range<usize>> = None;
     for place in places {

@@ -39,30 +39,30 @@ const CODE: &str = r"`[^`\n]+`";
 
 /// A mark in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Mark {
-    pub(super) place: Range<usize>,
+pub(crate) struct Mark {
+    pub(crate) place: Range<usize>,
     /// It is one to every reader.
     is_sure: bool,
 }
 
 /// The marks of a text.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Marks {
-    pub(super) links: Vec<Mark>,
-    pub(super) hashtags: Vec<Mark>,
-    pub(super) mentions: Vec<Mark>,
+pub(crate) struct Marks {
+    pub(crate) links: Vec<Mark>,
+    pub(crate) hashtags: Vec<Mark>,
+    pub(crate) mentions: Vec<Mark>,
     /// Tags of HTML.
-    pub(super) tags: usize,
+    pub(crate) tags: usize,
     /// Blocks of code, and code inside of lines.
-    pub(super) code: Vec<Range<usize>>,
+    pub(crate) code: Vec<Range<usize>>,
     /// Blocks of code alone.
-    pub(super) blocks: Vec<Range<usize>>,
+    pub(crate) blocks: Vec<Range<usize>>,
     /// The text with spaces for all marks that are sure, and for tags. Places are the same.
-    pub(super) prose: String,
+    pub(crate) prose: String,
 }
 
 impl Marks {
-    pub(super) fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         let mut marks = Self {
             prose: text.to_owned(),
             blocks: blocks(text),
@@ -166,19 +166,19 @@ impl Marks {
 }
 
 /// True if a place is in one of these marks, which are in order.
-pub(super) fn is_marked(marks: &[Mark], at: usize) -> bool {
+pub(crate) fn is_marked(marks: &[Mark], at: usize) -> bool {
     let after = marks.partition_point(|mark| mark.place.start <= at);
     let before = marks[..after].last();
     before.is_some_and(|mark| mark.place.contains(&at))
 }
 
 /// Places of marks.
-pub(super) fn places(marks: &[Mark]) -> Vec<Range<usize>> {
+pub(crate) fn places(marks: &[Mark]) -> Vec<Range<usize>> {
     marks.iter().map(|mark| mark.place.clone()).collect()
 }
 
 /// Number of marks.
-pub(super) fn count(raw: &str, marks: &[Mark], singular: &str) -> Count {
+pub(crate) fn count(raw: &str, marks: &[Mark], singular: &str) -> Count {
     let sure = marks.iter().filter(|mark| mark.is_sure).count();
     Count::between(sure, marks.len(), || {
         let doubtful = marks.iter().find(|mark| !mark.is_sure);
@@ -190,7 +190,7 @@ pub(super) fn count(raw: &str, marks: &[Mark], singular: &str) -> Count {
 }
 
 /// True if a place is in one of these, which are in order and do not overlap.
-pub(super) fn is_in(places: &[Range<usize>], at: usize) -> bool {
+pub(crate) fn is_in(places: &[Range<usize>], at: usize) -> bool {
     let after = places.partition_point(|place| place.start <= at);
     places[..after]
         .last()
@@ -326,7 +326,7 @@ mod tests {
     fn a_doubtful_mark_is_quoted() {
         let marks = Marks::new("Yes.\nWe are #1");
         let count = count("Yes.\nWe are #1", &marks.hashtags, "hashtag");
-        let told = count.told(super::super::Measured::Hashtags);
+        let told = count.told(crate::text::measured::Measured::Hashtags);
         assert_eq!(
             told,
             "0 to 1 hashtags (\"#1\", line 2, may be a hashtag or not)"

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
+use super::script::{is_han, is_hiragana, is_kana, is_unspaced};
 use super::{
     folded::Folded,
     marks,
+    parsed::Text,
     sightings::{Kind, Sightings},
-    text::Text,
 };
-use crate::script::{is_han, is_hiragana, is_kana, is_unspaced};
 
 const IN_A_LINK: &str = "inside of a link";
 const OTHER_CASE: &str = "in small letters, where an abbreviation in capitals is meant";
@@ -20,7 +20,7 @@ const OTHER_MARK: &str = "without the mark at its end";
 const LONGEST_ABBREVIATION: usize = 4;
 
 /// Places where a phrase stands word for word, and where some would say that it does.
-pub(super) fn sightings(text: &Text, phrase: &str) -> Sightings {
+pub(crate) fn sightings(text: &Text, phrase: &str) -> Sightings {
     let folded = Folded::new(phrase);
     let mut found = places(text, phrase, &folded);
     // In a quotation of a sentence, the full stop may be the quotation's own or the sentence's.
@@ -35,19 +35,19 @@ pub(super) fn sightings(text: &Text, phrase: &str) -> Sightings {
 }
 
 /// True if a phrase is an abbreviation in capital letters, which is another word in small ones: `US`, `IT`.
-pub(super) fn is_abbreviation(phrase: &str) -> bool {
+pub(crate) fn is_abbreviation(phrase: &str) -> bool {
     let phrase = phrase.trim();
     (2..=LONGEST_ABBREVIATION).contains(&phrase.chars().count())
         && phrase.chars().all(char::is_uppercase)
 }
 
 /// True if it is looked for in links, too.
-pub(super) fn is_of_a_link(phrase: &str) -> bool {
+pub(crate) fn is_of_a_link(phrase: &str) -> bool {
     phrase.contains(['/', '.', '@', ':', '#'])
 }
 
 /// True if a place is inside of a link.
-pub(super) fn is_in_a_link(text: &Text, place: &Range<usize>) -> bool {
+pub(crate) fn is_in_a_link(text: &Text, place: &Range<usize>) -> bool {
     marks::is_marked(&text.marks.links, place.start)
 }
 
@@ -139,7 +139,7 @@ fn is_glued(inner: char, outer: char, phrase: &str) -> bool {
 }
 
 /// True if a number goes on over this place, with a separator.
-pub(super) fn is_in_a_number(all: &str, at: usize) -> bool {
+pub(crate) fn is_in_a_number(all: &str, at: usize) -> bool {
     let is_digit = |c: Option<char>| c.is_some_and(char::is_numeric);
     let is_separator = |c: Option<char>| matches!(c, Some('.' | ',' | ':' | '\''));
     let (mut before, mut after) = (all[..at].chars().rev(), all[at..].chars());

@@ -9,7 +9,7 @@ use unicode_segmentation::UnicodeSegmentation;
 /// A text in Unicode's compatibility form (NFKC), in small letters, with one space for any white space and without characters that
 /// cannot be seen, such as joiners and soft hyphens. It knows where in the original its pieces come from.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Folded {
+pub(crate) struct Folded {
     text: String,
     /// Beginnings of pieces: in `text` and in the original. In order.
     origins: Vec<(usize, usize)>,
@@ -20,7 +20,7 @@ pub(super) struct Folded {
 }
 
 impl Folded {
-    pub(super) fn new(original: &str) -> Self {
+    pub(crate) fn new(original: &str) -> Self {
         let mut folded = Self {
             original: original.len(),
             ..Self::default()
@@ -52,28 +52,28 @@ impl Folded {
         before.is_some_and(|text| text.ends_with(char::is_numeric))
     }
 
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
 
     /// First place of `other` in the original; `None` where it does not stand there, or where nothing of it can be seen.
-    pub(super) fn place(&self, other: &Self) -> Option<Range<usize>> {
+    pub(crate) fn place(&self, other: &Self) -> Option<Range<usize>> {
         self.places(other).next().map(|place| self.origin(place))
     }
 
     /// True if it begins with the words of `other`.
-    pub(super) fn begins_with(&self, other: &Self) -> bool {
+    pub(crate) fn begins_with(&self, other: &Self) -> bool {
         self.text.starts_with(&other.text) && self.is_boundary(other.text.len())
     }
 
     /// True if it ends with the words of `other`.
-    pub(super) fn ends_with(&self, other: &Self) -> bool {
+    pub(crate) fn ends_with(&self, other: &Self) -> bool {
         let before = self.text.strip_suffix(&*other.text);
         before.is_some_and(|before| self.is_boundary(before.len()))
     }
 
     /// Tells whether it begins with the words of `other`, if all readers agree: marks before them may count or not.
-    pub(super) fn opens_with(&self, other: &Self) -> Option<bool> {
+    pub(crate) fn opens_with(&self, other: &Self) -> Option<bool> {
         let is_part = char::is_alphanumeric;
         let bare = other.text.trim_end_matches(['.', ',']);
         let marks = self.text.char_indices().take_while(|(_, c)| !is_part(*c));
@@ -92,7 +92,7 @@ impl Folded {
     }
 
     /// Tells whether it ends with the words of `other`, if all readers agree: marks after them may count or not.
-    pub(super) fn closes_with(&self, other: &Self) -> Option<bool> {
+    pub(crate) fn closes_with(&self, other: &Self) -> Option<bool> {
         let is_part = char::is_alphanumeric;
         let bare = other.text.trim_end_matches(['.', ',']);
         let marks = self
@@ -118,14 +118,14 @@ impl Folded {
     }
 
     /// Places of `other` in the folded text.
-    pub(super) fn places<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = Range<usize>> + 'a {
+    pub(crate) fn places<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = Range<usize>> + 'a {
         let found = self.text.match_indices(&*other.text);
         let found = found.filter(|(_, part)| !part.is_empty());
         found.map(|(start, part)| start..start + part.len())
     }
 
     /// True if no word goes across this place.
-    pub(super) fn is_boundary(&self, at: usize) -> bool {
+    pub(crate) fn is_boundary(&self, at: usize) -> bool {
         let (before, after) = self.text.split_at(at);
         let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
         if !is_letter(before.chars().next_back()) || !is_letter(after.chars().next()) {
@@ -139,7 +139,7 @@ impl Folded {
     }
 
     /// Place in the original of this piece of the folded text.
-    pub(super) fn origin(&self, piece: Range<usize>) -> Range<usize> {
+    pub(crate) fn origin(&self, piece: Range<usize>) -> Range<usize> {
         let after = |at| self.origins.partition_point(|&(start, _)| start <= at);
         let of = |index: usize| self.origins.get(index).map_or(self.original, |o| o.1);
         let start = after(piece.start).saturating_sub(1);
@@ -163,13 +163,13 @@ fn is_unseen(c: char) -> bool {
 }
 
 /// The number of the line, from 1, on which this place of a text is.
-pub(super) fn line(text: &str, at: usize) -> usize {
+pub(crate) fn line(text: &str, at: usize) -> usize {
     let before = text.as_bytes().get(..at).unwrap_or_default();
     before.iter().filter(|&&b| b == b'\n').count() + 1
 }
 
 /// The beginning of a text on one line, for evidence: at most 120 characters.
-pub(super) fn excerpt(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     const MOST: usize = 120;
     let words: Vec<&str> = text.split_whitespace().take(MOST).collect();
     let line = words.join(" ");

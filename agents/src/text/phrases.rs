@@ -6,16 +6,16 @@ use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::script::is_unspaced;
 use super::{
     folded::Folded,
     inflection::Endings,
     language::{self, Language},
     literal,
     numbers::{self, Bare},
+    parsed::Text,
     sightings::{Kind, Sightings},
-    text::Text,
 };
-use crate::script::is_unspaced;
 
 /// A longer phrase is found as it is written.
 const MOST_WORDS: usize = 50;
@@ -39,7 +39,7 @@ const SPELLED_OTHERWISE: &str = "spelled otherwise";
 const APART: &str = "with a dash or an empty line between its words";
 
 /// The words of a draft, links and hashtags among them, ready for searching.
-pub(super) struct Phrases<'a> {
+pub(crate) struct Phrases<'a> {
     folded: &'a str,
     endings: Option<Endings>,
     /// Each word's stem and where it stands in the folded draft.
@@ -66,7 +66,7 @@ enum Spelling {
 
 impl<'a> Phrases<'a> {
     /// In this language, or in that which the text is surely in.
-    pub(super) fn new(text: &'a Text, language: Option<Language>) -> Self {
+    pub(crate) fn new(text: &'a Text, language: Option<Language>) -> Self {
         let language = language.or_else(|| language::of(text));
         Self {
             folded: text.folded.as_str(),
@@ -77,7 +77,7 @@ impl<'a> Phrases<'a> {
     }
 
     /// Evidence that a phrase is not there, with what was looked for.
-    pub(super) fn absence(&self) -> String {
+    pub(crate) fn absence(&self) -> String {
         let sought = match self.endings {
             Some(_) => "other forms of it were looked for by their endings alone",
             None => "other forms of it were hardly looked for, as the language is not known",
@@ -87,7 +87,7 @@ impl<'a> Phrases<'a> {
 
     /// All ways in which a phrase stands in the draft. A phrase of words is found as words with nothing but white space and hyphens between
     /// them, too, each of which may have another ending or go on; one with other characters in it only as it is written.
-    pub(super) fn find(&self, text: &Text, phrase: &str) -> Sightings {
+    pub(crate) fn find(&self, text: &Text, phrase: &str) -> Sightings {
         let mut found = literal::sightings(text, phrase);
         let folded = Folded::new(phrase);
         if !found.is_exact() && folded.as_str().contains(char::is_numeric) {

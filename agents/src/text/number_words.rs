@@ -1,7 +1,7 @@
 //! Whole numbers in words and digits.
 
 /// A number: digits, with a separator between groups of three or none, or words up to a thousand.
-pub(super) const NUMBER: &str = r"(?:\d{1,3}(?:[,' \x{a0}\x{202f}]\d{3}){1,2}|\d{1,7}|(?:an?|one|two|three|five) (?:hundred|thousand)|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[- ](?:one|two|three|four|five|six|seven|eight|nine))?|zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen)";
+pub(crate) const NUMBER: &str = r"(?:\d{1,3}(?:[,' \x{a0}\x{202f}]\d{3}){1,2}|\d{1,7}|(?:an?|one|two|three|five) (?:hundred|thousand)|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:[- ](?:one|two|three|four|five|six|seven|eight|nine))?|zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen)";
 
 const UNITS: [&str; 20] = [
     "zero",
@@ -31,7 +31,7 @@ const TENS: [&str; 8] = [
 ];
 
 /// The number that a text of the form [`NUMBER`] is.
-pub(super) fn number(text: &str) -> Option<u64> {
+pub(crate) fn number(text: &str) -> Option<u64> {
     let text = text.to_ascii_lowercase();
     if text.starts_with(|c: char| c.is_ascii_digit()) {
         let digits: String = text.chars().filter(char::is_ascii_digit).collect();

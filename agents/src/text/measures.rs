@@ -2,8 +2,9 @@
 
 use super::{
     count::Range,
+    lix::lix,
     measured::Measured,
-    text::{Text, ends_with_a_question, ends_with_an_exclamation, letters},
+    parsed::{Text, ends_with_a_question, ends_with_an_exclamation, letters},
 };
 
 /// The measures that a knob can name, with the values that count as its lowest and highest setting if it does not say: what ordinary
@@ -13,7 +14,7 @@ pub const MEASURES: [(&str, f64, f64); 10] = [
     ("sentence_length", 5.0, 30.0),
     // Letters per word.
     ("word_length", 3.0, 8.0),
-    // LIX, see `readability.rs`.
+    // LIX, see `lix.rs`.
     ("lix", 20.0, 60.0),
     // Characters.
     ("length", 0.0, 1_500.0),
@@ -32,7 +33,7 @@ pub const MEASURES: [(&str, f64, f64); 10] = [
 ];
 
 /// The lowest and the highest value that a measure gives for a text; `None` where there is nothing to measure.
-pub(super) fn measured(kind: &str, text: &Text) -> Option<Range> {
+pub(crate) fn measured(kind: &str, text: &Text) -> Option<Range> {
     let count = |what| text.count(what).range();
     let words = Some(count(Measured::Words)).filter(|words| words.high > 0.0)?;
     let spaced = Some(text.words().len() as f64).filter(|words| *words > 0.0)?;
@@ -41,7 +42,7 @@ pub(super) fn measured(kind: &str, text: &Text) -> Option<Range> {
     Some(match kind {
         "sentence_length" => words.over(count(Measured::Sentences))?,
         "word_length" => of_words(text.words().map(letters).sum::<usize>() as f64 / spaced)?,
-        "lix" => super::readability::lix(text).ok()?.value(),
+        "lix" => lix(text).ok()?.value(),
         "length" => count(Measured::Characters),
         "question_share" => share_of_sentences(text, ends_with_a_question)?,
         "exclamation_share" => share_of_sentences(text, ends_with_an_exclamation)?,

@@ -11,7 +11,7 @@ const EMOTICON: &str =
 
 /// Kind of characters that are drawn as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Picture {
+pub(crate) enum Picture {
     /// An emoji to everybody.
     Emoji,
     /// A sign that is drawn as a picture in some places, or is no emoji to some readers: `☺`, `✓`, `1️⃣`.
@@ -20,7 +20,7 @@ pub(super) enum Picture {
 }
 
 /// The kind of these characters. Digits, `#`, `*`, `©`, `®` and `™` are only with the selector that makes them a picture.
-pub(super) fn picture(cluster: &str) -> Picture {
+pub(crate) fn picture(cluster: &str) -> Picture {
     let is_plain = |c: char| c.is_ascii() || matches!(c, '©' | '®' | '™');
     let has_selector = cluster.contains('\u{fe0f}');
     let Some(first) = cluster.chars().next() else {
@@ -59,7 +59,7 @@ pub(super) fn picture(cluster: &str) -> Picture {
 }
 
 /// The faces of punctuation in a text, in order.
-pub(super) fn emoticons(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn emoticons(text: &str) -> impl Iterator<Item = &str> {
     static EMOTICONS: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(EMOTICON).expect("the pattern is a constant that a test compiles")
     });

@@ -13,7 +13,7 @@ pub(crate) struct Count {
 
 impl Count {
     /// Between two numbers; what it depends on is asked for where they differ.
-    pub(super) fn between(low: usize, high: usize, doubt: impl FnOnce() -> String) -> Self {
+    pub(crate) fn between(low: usize, high: usize, doubt: impl FnOnce() -> String) -> Self {
         let high = high.max(low);
         Self {
             low: low as u64,
@@ -26,7 +26,7 @@ impl Count {
     }
 
     /// Tells whether it is at most this, if all readers agree.
-    pub(super) fn is_at_most(&self, limit: u64) -> Option<bool> {
+    pub(crate) fn is_at_most(&self, limit: u64) -> Option<bool> {
         match (self.high <= limit, self.low > limit) {
             (true, _) => Some(true),
             (_, true) => Some(false),
@@ -35,7 +35,7 @@ impl Count {
     }
 
     /// Tells whether it is at least this, if all readers agree.
-    pub(super) fn is_at_least(&self, limit: u64) -> Option<bool> {
+    pub(crate) fn is_at_least(&self, limit: u64) -> Option<bool> {
         match (self.low >= limit, self.high < limit) {
             (true, _) => Some(true),
             (_, true) => Some(false),
@@ -57,7 +57,7 @@ impl Count {
         }
     }
 
-    pub(super) fn range(&self) -> Range {
+    pub(crate) fn range(&self) -> Range {
         Range {
             low: self.low as f64,
             high: self.high as f64,
@@ -67,13 +67,13 @@ impl Count {
 
 /// A measured value that depends on how a text is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Range {
-    pub(super) low: f64,
-    pub(super) high: f64,
+pub(crate) struct Range {
+    pub(crate) low: f64,
+    pub(crate) high: f64,
 }
 
 impl Range {
-    pub(super) fn exactly(value: f64) -> Self {
+    pub(crate) fn exactly(value: f64) -> Self {
         Self {
             low: value,
             high: value,
@@ -81,7 +81,7 @@ impl Range {
     }
 
     /// The quotient of two values that are not negative; `None` where the divisor is surely 0.
-    pub(super) fn over(self, divisor: Self) -> Option<Self> {
+    pub(crate) fn over(self, divisor: Self) -> Option<Self> {
         // Where by one reading there is nothing to divide by, that reading gives no value.
         let least = match divisor.low > 0.0 {
             true => divisor.low,
@@ -94,7 +94,7 @@ impl Range {
     }
 
     /// A share of a whole, which is not above 1.
-    pub(super) fn share_of(self, whole: Self) -> Option<Self> {
+    pub(crate) fn share_of(self, whole: Self) -> Option<Self> {
         let share = self.over(whole)?;
         Some(Self {
             low: share.low.min(1.0),
@@ -103,7 +103,7 @@ impl Range {
     }
 
     /// With two digits: `3.50`, or `3.50 to 4.00`.
-    pub(super) fn told(self) -> String {
+    pub(crate) fn told(self) -> String {
         match self.low == self.high {
             true => format!("{:.2}", self.low),
             false => format!("{:.2} to {:.2}", self.low, self.high),

@@ -15,7 +15,7 @@ use super::{
     measured::Measured,
     words,
 };
-use crate::{
+use super::{
     script::is_unspaced,
     sentences::{End, ends},
 };
@@ -25,21 +25,21 @@ const MOST_UNSPACED: f64 = 0.1;
 
 /// A sentence by one way of parting the text. At least one word begins in it.
 #[derive(Clone, Debug)]
-pub(super) struct Sentence {
+pub(crate) struct Sentence {
     /// Its place in the draft.
-    pub(super) range: Range<usize>,
+    pub(crate) range: Range<usize>,
     /// Its words, in [`Text::words`].
-    pub(super) words: Range<usize>,
+    pub(crate) words: Range<usize>,
 }
 
 /// A draft.
 #[derive(Clone, Debug)]
-pub(super) struct Text {
-    pub(super) raw: String,
-    pub(super) folded: Folded,
-    pub(super) marks: Marks,
+pub(crate) struct Text {
+    pub(crate) raw: String,
+    pub(crate) folded: Folded,
+    pub(crate) marks: Marks,
     /// The sentences by the reading that ends them wherever one may end.
-    pub(super) sentences: Vec<Sentence>,
+    pub(crate) sentences: Vec<Sentence>,
     /// The sentences by the reading that ends them only where one surely ends.
     long_sentences: Vec<Sentence>,
     /// Places of the prose's words.
@@ -48,7 +48,7 @@ pub(super) struct Text {
 }
 
 impl Text {
-    pub(super) fn new(raw: &str) -> Self {
+    pub(crate) fn new(raw: &str) -> Self {
         let marks = Marks::new(raw);
         let words = words::places(&marks.prose);
         let ends = ends(&marks.prose);
@@ -66,7 +66,7 @@ impl Text {
     }
 
     /// Number of them in the draft.
-    pub(super) fn count(&self, what: Measured) -> Count {
+    pub(crate) fn count(&self, what: Measured) -> Count {
         let at = Measured::ALL.iter().position(|&m| m == what);
         let count = at.and_then(|at| self.counts.get(at));
         count.cloned().unwrap_or_default()
@@ -114,14 +114,14 @@ impl Text {
     }
 
     /// The words of the prose, in order: what stands between spaces.
-    pub(super) fn words(&self) -> impl ExactSizeIterator<Item = &str> {
+    pub(crate) fn words(&self) -> impl ExactSizeIterator<Item = &str> {
         self.words
             .iter()
             .map(|range| &self.marks.prose[range.clone()])
     }
 
     /// True if too much of it is in scripts that set no spaces between words.
-    pub(super) fn is_unspaced(&self) -> bool {
+    pub(crate) fn is_unspaced(&self) -> bool {
         let letters = self.marks.prose.chars().filter(|c| c.is_alphabetic());
         let (mut all, mut unspaced) = (0_u32, 0_u32);
         for letter in letters {
@@ -132,23 +132,23 @@ impl Text {
     }
 
     /// Places of one sentence's words in the draft.
-    pub(super) fn places_of(&self, sentence: &Sentence) -> &[Range<usize>] {
+    pub(crate) fn places_of(&self, sentence: &Sentence) -> &[Range<usize>] {
         &self.words[sentence.words.clone()]
     }
 
     /// Text of a sentence, with everything in it.
-    pub(super) fn sentence(&self, sentence: &Sentence) -> &str {
+    pub(crate) fn sentence(&self, sentence: &Sentence) -> &str {
         &self.raw[sentence.range.clone()]
     }
 
     /// The draft without links, hashtags, mentions and tags.
-    pub(super) fn prose(&self) -> &str {
+    pub(crate) fn prose(&self) -> &str {
         &self.marks.prose
     }
 
     /// The sentence with the most words, the first of several: by the reading that gives the shortest sentences, and by that which gives the
     /// longest.
-    pub(super) fn longest_sentences(&self) -> Option<[&Sentence; 2]> {
+    pub(crate) fn longest_sentences(&self) -> Option<[&Sentence; 2]> {
         let longest = |sentences: &'_ [Sentence]| {
             let sentences = sentences.iter().enumerate().rev();
             let longest = sentences.max_by_key(|(_, sentence)| sentence.words.len());
@@ -160,7 +160,7 @@ impl Text {
     }
 
     /// The sentences by both readings: those that end wherever one may end, and those that end only where one surely ends.
-    pub(super) fn readings(&self) -> [&[Sentence]; 2] {
+    pub(crate) fn readings(&self) -> [&[Sentence]; 2] {
         [&self.sentences, &self.long_sentences]
     }
 }
@@ -251,11 +251,11 @@ fn pictures(raw: &str) -> Count {
 }
 
 /// True if a sentence ends with a question: after its last letter or digit.
-pub(super) fn ends_with_a_question(sentence: &str) -> bool {
+pub(crate) fn ends_with_a_question(sentence: &str) -> bool {
     ending(sentence).nfkc().any(asking::is_question_mark)
 }
 
-pub(super) fn ends_with_an_exclamation(sentence: &str) -> bool {
+pub(crate) fn ends_with_an_exclamation(sentence: &str) -> bool {
     ending(sentence).nfkc().any(|c| c == '!')
 }
 
@@ -265,7 +265,7 @@ fn ending(sentence: &str) -> &str {
 }
 
 /// The letters of a word.
-pub(super) fn letters(word: &str) -> usize {
+pub(crate) fn letters(word: &str) -> usize {
     word.nfc().filter(|c| c.is_alphabetic()).count()
 }
 
