@@ -14,6 +14,7 @@ mod error;
 #[cfg(feature = "genai")]
 pub mod genai;
 mod named;
+pub mod numerals;
 pub mod offline;
 pub mod relevance;
 pub mod scripted;

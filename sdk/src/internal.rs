@@ -1,6 +1,6 @@
 //! For the macros and the other crates of this workspace. No part of the public API: it may change in any release.
 
-pub use agenthub_models::relevance;
+pub use agenthub_models::{numerals, relevance};
 pub use agenthub_runs::redact::{error as redacted, value as redacted_value};
 pub use serde;
 

@@ -15,7 +15,6 @@ pub(crate) mod lix;
 pub(crate) mod marks;
 pub(crate) mod measured;
 pub(crate) mod measures;
-pub(crate) mod number_words;
 pub(crate) mod numbers;
 pub(crate) mod parsed;
 pub(crate) mod phrases;

@@ -1,5 +1,7 @@
 //! Requests that are a sum of numbers: the stand-in can count, and needs nobody for it.
 
+use crate::numerals;
+
 /// Words that may stand before a sum.
 const BEFORE: [&str; 12] = [
     "what",
@@ -32,31 +34,6 @@ const OPERATIONS: [(&[&str], Operation); 14] = [
     (&["−"], Operation::Minus),
     (&["/"], Operation::Over),
     (&["÷"], Operation::Over),
-];
-
-/// Numbers in words, from 0.
-const NUMBERS: [&str; 21] = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-    "twenty",
 ];
 
 /// The largest result that is told, for `f64` is exact up to there.
@@ -106,7 +83,12 @@ fn tokens(words: &str) -> Vec<String> {
                     let is_point = c == '.' && characters.peek().is_some_and(char::is_ascii_digit);
                     c.is_ascii_digit() || is_point
                 }
-                false => c.is_alphabetic(),
+                // `twenty-one` is one number.
+                false => {
+                    let is_hyphen =
+                        c == '-' && characters.peek().is_some_and(|c| c.is_alphabetic());
+                    c.is_alphabetic() || is_hyphen && first.is_alphabetic()
+                }
             });
         if !goes_on && !current.is_empty() {
             tokens.push(std::mem::take(&mut current));
@@ -148,12 +130,12 @@ fn number(sum: &mut &[String]) -> Option<f64> {
     }
     *sum = rest;
     let sign = if is_negative { -1.0 } else { 1.0 };
-    let in_words = NUMBERS.iter().position(|word| word == first);
-    let number = in_words.map(|n| n as f64).or_else(|| {
-        let is_number = first.starts_with(|c: char| c.is_ascii_digit());
-        is_number.then(|| first.parse().ok()).flatten()
-    });
-    number.map(|number| sign * number)
+    let number: f64 = match first.starts_with(|c: char| c.is_ascii_digit()) {
+        true => first.parse().ok()?,
+        // Words stop at a thousand.
+        false => numerals::number(first)? as f64,
+    };
+    Some(sign * number)
 }
 
 fn operation(sum: &mut &[String]) -> Option<Operation> {
@@ -192,6 +174,8 @@ mod tests {
             ("How much is 12 + 3 x 2 - 1?", "12 + 3 x 2 - 1 is 17."),
             ("0.1 plus 0.2 =", "0.1 plus 0.2 is 0.3."),
             ("Please compute 7 divided by 2.", "7 divided by 2 is 3.5."),
+            ("twenty-one times two", "twenty-one times two is 42."),
+            ("ninety minus fifty", "ninety minus fifty is 40."),
             ("-3 - -3", "- 3 - - 3 is 0."),
         ] {
             let said = answer(words).unwrap_or_default();

@@ -2,16 +2,14 @@
 
 use std::sync::LazyLock;
 
+use agenthub_sdk::internal::numerals::{NUMBER, number};
 use regex::{Captures, Regex};
 
 use super::{
     super::{super::platform_rules::Rule, test::Test},
     DUTY, NEGATED, OPENING, anchored,
 };
-use crate::text::{
-    measured::Measured,
-    number_words::{NUMBER, number},
-};
+use crate::text::measured::Measured;
 
 /// Meaning that words before or after a number give it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
