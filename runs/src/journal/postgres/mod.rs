@@ -1,18 +1,18 @@
 //! A journal in PostgreSQL, for drivers on several machines.
 
+mod connections;
 mod schema;
 mod statements;
 #[cfg(test)]
 mod tests;
 mod values;
 
-use std::{error::Error as _, time::Duration};
+use std::time::Duration;
 
 use async_trait::async_trait;
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
-use tokio::time::timeout;
-use tokio_postgres::{Config, NoTls, Row, types::ToSql};
+use tokio_postgres::types::ToSql;
 
+use self::connections::{Connections, in_time, unavailable, within};
 use self::values::{LONGEST, Written, event, listed, seconds};
 use super::{
     Claim, Entry, Error, Filter, Journal, ListedRun, OpenedRun, ProgressSize,
@@ -21,12 +21,6 @@ use super::{
 };
 use crate::{event::RunEvent, id::RunId};
 
-/// Timeout of a call, connecting included.
-const DEADLINE: Duration = Duration::from_secs(10);
-
-/// Maximum connections; callers wait for a free one.
-const CONNECTIONS: usize = 8;
-
 /// Runs compacted or deleted per transaction.
 const FORGOTTEN_AT_ONCE: i64 = 64;
 
@@ -34,7 +28,7 @@ const FORGOTTEN_AT_ONCE: i64 = 64;
 /// automatically.
 #[derive(Debug)]
 pub struct PostgresJournal {
-    pool: Pool,
+    connections: Connections,
 }
 
 impl PostgresJournal {
@@ -46,57 +40,13 @@ impl PostgresJournal {
     /// [`Error::Unavailable`] if the string cannot be parsed, the server does not answer, or the tables are a later
     /// release's.
     pub async fn open(connection: &str) -> Result<Self, Error> {
-        let mut config: Config = connection.parse().map_err(|error| unavailable(&error))?;
-        let options = config.get_options().unwrap_or_default();
-        // Abandoned statements are ended by the server, and confirmed commits are on disk, whatever the server's
-        // default.
-        let options = format!(
-            "{options} -c statement_timeout={} -c synchronous_commit=on",
-            DEADLINE.as_millis()
-        );
-        config.options(options);
-        config.connect_timeout(DEADLINE);
-        config.tcp_user_timeout(DEADLINE);
-        if config.get_application_name().is_none() {
-            config.application_name("agenthub");
-        }
-        let recycling = ManagerConfig {
-            recycling_method: RecyclingMethod::Fast,
+        let journal = Self {
+            connections: Connections::new(connection)?,
         };
-        let manager = Manager::from_config(config, NoTls, recycling);
-        let pool = Pool::builder(manager)
-            .max_size(CONNECTIONS)
-            .runtime(Runtime::Tokio1)
-            .build()
-            .map_err(|error| Error::Unavailable(error.to_string()))?;
-        let journal = Self { pool };
-        let client = in_time(journal.client()).await?;
+        let client = in_time(journal.connections.client()).await?;
         schema::prepare(&client).await?;
         drop(client);
         Ok(journal)
-    }
-
-    async fn client(&self) -> Result<Object, Error> {
-        self.pool.get().await.map_err(|error| match error {
-            deadpool_postgres::PoolError::Backend(error) => unavailable(&error),
-            error => Error::Unavailable(error.to_string()),
-        })
-    }
-
-    async fn query(&self, sql: &str, with: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Error> {
-        let client = self.client().await?;
-        let statement = client.prepare_cached(sql).await;
-        let statement = statement.map_err(|error| unavailable(&error))?;
-        let rows = client.query(&statement, with).await;
-        rows.map_err(|error| unavailable(&error))
-    }
-
-    async fn execute(&self, sql: &str, with: &[&(dyn ToSql + Sync)]) -> Result<u64, Error> {
-        let client = self.client().await?;
-        let statement = client.prepare_cached(sql).await;
-        let statement = statement.map_err(|error| unavailable(&error))?;
-        let changed = client.execute(&statement, with).await;
-        changed.map_err(|error| unavailable(&error))
     }
 
     /// The events of a run up to the last one, without its progress.
@@ -107,11 +57,11 @@ impl PostgresJournal {
         last: u64,
         progress: ProgressSize,
     ) -> Result<Vec<Entry>, Error> {
-        let found = self.query(statements::STEPS, &[&id]).await?;
+        let found = self.connections.query(statements::STEPS, &[&id]).await?;
         let entries = rows::without_progress(run, found.iter().map(event))?;
         let until = found.last().map(|row| row.get(0));
         if !rows::are_all(found.len(), until, progress, last) {
-            let places = self.query(statements::PLACES, &[&id]).await?;
+            let places = self.connections.query(statements::PLACES, &[&id]).await?;
             if let Some(seq) = rows::gap(places.iter().map(|row| row.get(0)), last) {
                 return Err(rows::missing(run, seq));
             }
@@ -124,7 +74,7 @@ impl PostgresJournal {
         let with: [&(dyn ToSql + Sync); 3] = [&seconds(age), &FORGOTTEN_AT_ONCE, &owner];
         let mut count = 0;
         loop {
-            let some = in_time(self.execute(sql, &with)).await?;
+            let some = in_time(self.connections.execute(sql, &with)).await?;
             count += some;
             if some == 0 {
                 return Ok(count);
@@ -134,7 +84,11 @@ impl PostgresJournal {
 
     /// The error for a statement that changed nothing.
     async fn refusal(&self, run: &RunId) -> Error {
-        match self.query(statements::ID, &[&run.as_str()]).await {
+        match self
+            .connections
+            .query(statements::ID, &[&run.as_str()])
+            .await
+        {
             Ok(found) if found.is_empty() => Error::NotFound(run.clone()),
             Ok(_) => Error::Fenced(run.clone()),
             Err(error) => error,
@@ -143,7 +97,11 @@ impl PostgresJournal {
 
     /// The error for a run that cannot be leased.
     async fn holder(&self, run: &RunId) -> Error {
-        match self.query(statements::HOLDER, &[&run.as_str()]).await {
+        match self
+            .connections
+            .query(statements::HOLDER, &[&run.as_str()])
+            .await
+        {
             Ok(found) => match found.first() {
                 None => Error::NotFound(run.clone()),
                 Some(row) => Error::Leased {
@@ -234,7 +192,7 @@ impl Journal for PostgresJournal {
         in_time(async {
             let name = run.as_str();
             let place: [&(dyn ToSql + Sync); 3] = [&name, &signed(epoch), &signed(after)];
-            let summary = self.query(statements::SUMMARY, &place).await?;
+            let summary = self.connections.query(statements::SUMMARY, &place).await?;
             let Some(summary) = summary.first() else {
                 return Err(self.refusal(run).await);
             };
@@ -282,7 +240,7 @@ impl Journal for PostgresJournal {
             &written.bytes,
             &rows::summary(None, 0, &events),
         ];
-        in_time(self.execute(statements::ADD, &with)).await?;
+        in_time(self.connections.execute(statements::ADD, &with)).await?;
         Ok(())
     }
 
@@ -292,7 +250,10 @@ impl Journal for PostgresJournal {
             texts, end: state, ..
         } = Written::of(&end);
         in_time(async {
-            let found = self.query(statements::LAST, &[&run.as_str()]).await?;
+            let found = self
+                .connections
+                .query(statements::LAST, &[&run.as_str()])
+                .await?;
             let Some(found) = found.first() else {
                 return Err(Error::NotFound(run.clone()));
             };
@@ -306,7 +267,7 @@ impl Journal for PostgresJournal {
                 &last,
                 &summary,
             ];
-            match self.execute(statements::CLOSE, &with).await? {
+            match self.connections.execute(statements::CLOSE, &with).await? {
                 0 => match self
                     .query(statements::ENDED, &[&run.as_str()])
                     .await?
@@ -324,7 +285,7 @@ impl Journal for PostgresJournal {
     async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error> {
         let with: [&(dyn ToSql + Sync); 3] = [&run.as_str(), &signed(epoch), &seconds(lease)];
         in_time(async {
-            match self.execute(statements::RENEW, &with).await? {
+            match self.connections.execute(statements::RENEW, &with).await? {
                 0 => Err(self.refusal(run).await),
                 _ => Ok(()),
             }
@@ -334,19 +295,22 @@ impl Journal for PostgresJournal {
 
     async fn release(&self, run: &RunId, epoch: u64) -> Result<(), Error> {
         let with: [&(dyn ToSql + Sync); 2] = [&run.as_str(), &signed(epoch)];
-        in_time(self.execute(statements::RELEASE, &with)).await?;
+        in_time(self.connections.execute(statements::RELEASE, &with)).await?;
         Ok(())
     }
 
     async fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Entry>, Error> {
         in_time(async {
-            let found = self.query(statements::ID, &[&run.as_str()]).await?;
+            let found = self
+                .connections
+                .query(statements::ID, &[&run.as_str()])
+                .await?;
             let Some(found) = found.first() else {
                 return Err(Error::NotFound(run.clone()));
             };
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
             let with: [&(dyn ToSql + Sync); 3] = [&found.get::<_, i64>(0), &signed(after), &limit];
-            let found = self.query(statements::EVENTS, &with).await?;
+            let found = self.connections.query(statements::EVENTS, &with).await?;
             rows::entries(run, after, found.iter().map(event))
         })
         .await
@@ -360,7 +324,7 @@ impl Journal for PostgresJournal {
     ) -> Result<Vec<RunId>, Error> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let with: [&(dyn ToSql + Sync); 3] = [&owner, &driver, &limit];
-        let found = in_time(self.query(statements::ADOPTABLE, &with)).await?;
+        let found = in_time(self.connections.query(statements::ADOPTABLE, &with)).await?;
         Ok(found
             .iter()
             .map(|row| RunId::new(row.get::<_, String>(0)))
@@ -379,7 +343,7 @@ impl Journal for PostgresJournal {
             &before,
             &limit,
         ];
-        let found = in_time(self.query(statements::LIST, &with)).await?;
+        let found = in_time(self.connections.query(statements::LIST, &with)).await?;
         Ok(found.iter().map(listed).collect())
     }
 
@@ -390,29 +354,4 @@ impl Journal for PostgresJournal {
     async fn forget(&self, owner: &str, age: Duration) -> Result<u64, Error> {
         self.in_portions(statements::FORGET, owner, age).await
     }
-}
-
-async fn in_time<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    within(DEADLINE, call).await
-}
-
-async fn within<T>(
-    time: Duration,
-    call: impl Future<Output = Result<T, Error>>,
-) -> Result<T, Error> {
-    match timeout(time, call).await {
-        Ok(result) => result,
-        Err(_) => Err(Error::Unavailable(format!(
-            "PostgreSQL has not answered for {} s",
-            time.as_secs()
-        ))),
-    }
-}
-
-/// Includes the source: `Display` of the driver's error is only "db error".
-fn unavailable(error: &tokio_postgres::Error) -> Error {
-    Error::Unavailable(match error.source() {
-        Some(source) => format!("PostgreSQL: {error}: {source}"),
-        None => format!("PostgreSQL: {error}"),
-    })
 }
