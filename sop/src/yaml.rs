@@ -3,20 +3,19 @@
 //! [`tree`] keeps all that a document says, so that all that is wrong with it can be told at once; [`read`] makes a type of it, and says
 //! where that fails.
 
-use std::fmt;
+mod node;
+mod unread;
 
-use serde::{
-    Deserialize,
-    de::{DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor},
-};
-use serde_json::Number;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_saphyr::{
-    Location, Options, Spanned, granit_parser::ErrorKind, localizer::ExternalMessageSource,
-    options::DuplicateKeyPolicy, options::NonFiniteFloatPolicy,
+    Options, options::DuplicateKeyPolicy, options::NonFiniteFloatPolicy,
     with_deserializer_from_str_with_options,
 };
 
-use crate::Place;
+pub use self::{
+    node::{Key, Node, Value},
+    unread::{Kind, Syntax, Unread},
+};
 
 /// Depth of lists and mappings in each other, at most.
 const MAX_DEPTH: usize = 64;
@@ -30,169 +29,6 @@ const MAX_NODES: usize = 10_000;
 /// Part of a document that may come from its own repetitions (`*name`).
 const MAX_REPEATED: usize = 10_000;
 
-/// A value, and where it stands.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Node {
-    /// Its value.
-    pub value: Value,
-    /// Its beginning. The length is that of what stands in one line; 0 for a list, a mapping or nothing.
-    pub place: Place,
-}
-
-/// Value of a document.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Value {
-    /// Nothing.
-    Null,
-    /// `true` or `false`.
-    Bool(bool),
-    /// A number that JSON has too.
-    Number(Number),
-    /// A text.
-    Text(String),
-    /// A list.
-    List(Vec<Node>),
-    /// A mapping, in the order of the document. A key can be there twice.
-    Map(Vec<(Key, Node)>),
-}
-
-/// The key of a mapping.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key {
-    /// The key as a text.
-    pub name: String,
-    /// Its place.
-    pub place: Place,
-}
-
-/// The reason why a document can't be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unread {
-    /// Where, if that is known.
-    pub place: Option<Place>,
-    /// The field that is being read there (`constraints.acceptanceCriteria[1]`); empty or `.` for the whole.
-    pub path: String,
-    /// Kind of the fault.
-    pub kind: Kind,
-    /// Why, in one line, for a person.
-    pub why: String,
-}
-
-/// Kind of a document's fault, by what can be said about it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A type has no such field; it has these.
-    UnknownField(Vec<&'static str>),
-    /// A key is there twice.
-    DuplicateKey(Option<String>),
-    /// A second document follows.
-    SecondDocument,
-    /// A number that is none, or endless.
-    NonFinite,
-    /// A value is of another type than what is read there.
-    OtherType,
-    /// A value has no key.
-    NoKey,
-    /// An alias names nothing.
-    UnknownAlias,
-    /// More, or deeper, than may be read.
-    TooMuch,
-    /// It is no YAML.
-    Syntax(Syntax),
-    /// Anything else.
-    Other,
-}
-
-/// Mistakes of writers that are no YAML.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Syntax {
-    /// A colon stands where no value can begin.
-    Colon,
-    /// A tab stands where only spaces may.
-    Tab,
-    /// A quote or a bracket is not closed, or not by its own kind.
-    NotClosed,
-    /// Text goes on after its closing quote.
-    AfterQuote,
-    /// An escape in quotes means nothing.
-    Escape,
-    /// A text begins with a character that is reserved.
-    Reserved(char),
-    /// Something else was expected here.
-    Misplaced,
-    /// Anything else.
-    Other,
-}
-
-impl Syntax {
-    fn of(error: &ErrorKind) -> Self {
-        match error {
-            ErrorKind::MappingValueNotAllowed => Self::Colon,
-            ErrorKind::TabNotAllowed
-            | ErrorKind::TabInBlockIndentation
-            | ErrorKind::TabAtBlockScalarStart
-            | ErrorKind::TabInIndentation
-            | ErrorKind::TabInPlainScalar => Self::Tab,
-            ErrorKind::UnexpectedEofFlowSequence
-            | ErrorKind::UnexpectedEofFlowMapping
-            | ErrorKind::UnexpectedEofImplicitFlowMapping
-            | ErrorKind::ExpectedFlowMappingSeparator
-            | ErrorKind::ExpectedFlowSequenceSeparator
-            | ErrorKind::MisplacedFlowCollectionEnd
-            | ErrorKind::MismatchedFlowCollectionEnd { .. }
-            | ErrorKind::UnclosedFlowCollection { .. }
-            | ErrorKind::DocumentIndicatorInQuotedScalar
-            | ErrorKind::UnclosedQuotedScalar
-            | ErrorKind::InvalidQuotedScalarIndent
-            | ErrorKind::InvalidFlowScalarIndent
-            | ErrorKind::FlowMappingValueAdjacentCollection
-            | ErrorKind::InvalidColonPlacement => Self::NotClosed,
-            ErrorKind::InvalidTrailingSingleQuotedScalar
-            | ErrorKind::InvalidTrailingDoubleQuotedScalar => Self::AfterQuote,
-            ErrorKind::UnknownQuotedScalarEscape
-            | ErrorKind::InvalidQuotedScalarHexEscape
-            | ErrorKind::InvalidLowSurrogateHexEscape
-            | ErrorKind::InvalidLowSurrogate
-            | ErrorKind::MissingLowSurrogate
-            | ErrorKind::UnpairedLowSurrogate
-            | ErrorKind::InvalidUnicodeEscape => Self::Escape,
-            ErrorKind::UnexpectedCharacter { character } => Self::Reserved(*character),
-            ErrorKind::ExpectedNodeContent
-            | ErrorKind::ExpectedDocumentStart
-            | ErrorKind::ExpectedBlockMappingKey
-            | ErrorKind::ExpectedBlockSequenceEntry => Self::Misplaced,
-            _ => Self::Other,
-        }
-    }
-}
-
-impl Kind {
-    fn of(error: &serde_saphyr::Error) -> Self {
-        use serde_saphyr::Error;
-        match error {
-            Error::SerdeUnknownField { expected, .. } => Self::UnknownField(expected.clone()),
-            Error::DuplicateMappingKey { key, .. } => Self::DuplicateKey(key.clone()),
-            Error::MultipleDocuments { .. } => Self::SecondDocument,
-            Error::NonFiniteFloat { .. } => Self::NonFinite,
-            Error::Unexpected { .. }
-            | Error::InvalidScalar { .. }
-            | Error::InvalidBooleanStrict { .. }
-            | Error::SerdeInvalidType { .. }
-            | Error::SerdeInvalidValue { .. }
-            | Error::SerdeInvalidLength { .. } => Self::OtherType,
-            Error::AliasError { error, .. } => Self::of(error),
-            Error::NullIntoString { .. } => Self::NoKey,
-            Error::UnknownAnchor { .. } => Self::UnknownAlias,
-            Error::Budget { .. } => Self::TooMuch,
-            Error::ExternalMessage { source, .. } => match &**source {
-                ExternalMessageSource::Parser(error) => Self::Syntax(Syntax::of(error.kind())),
-                _ => Self::Other,
-            },
-            _ => Self::Other,
-        }
-    }
-}
-
 /// Reads a document as it is. An empty one is null.
 ///
 /// # Errors
@@ -204,7 +40,7 @@ pub fn tree(text: &str) -> Result<Node, Unread> {
     options.duplicate_keys = DuplicateKeyPolicy::PassThrough;
     options.non_finite_float_policy = NonFiniteFloatPolicy::AsString;
     with_deserializer_from_str_with_options(text, options, |document| Node::deserialize(document))
-        .map_err(|error: serde_saphyr::Error| unread(&error, String::new()))
+        .map_err(|error: serde_saphyr::Error| Unread::new(&error, String::new()))
 }
 
 /// Reads a document into a type.
@@ -220,47 +56,7 @@ pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Unread> {
             error.into_inner()
         })
     });
-    read.map_err(|error: serde_saphyr::Error| unread(&error, path))
-}
-
-impl Node {
-    /// The value of a field, by its path from here (`constraints.acceptanceCriteria[1]`), if it is there.
-    pub fn find(&self, path: &str) -> Option<&Node> {
-        path.split('.').try_fold(self, |node, part| {
-            let mut pieces = part.split('[');
-            let node = node.get(pieces.next().filter(|key| !key.is_empty())?)?;
-            pieces.try_fold(node, |node, index| {
-                let index: usize = index.strip_suffix(']')?.parse().ok()?;
-                match &node.value {
-                    Value::List(items) => items.get(index),
-                    _ => None,
-                }
-            })
-        })
-    }
-
-    /// The value of a mapping for a key; the first, if the key is there twice.
-    pub fn get(&self, name: &str) -> Option<&Node> {
-        match &self.value {
-            Value::Map(fields) => fields.iter().find(|(key, _)| key.name == name),
-            _ => None,
-        }
-        .map(|(_, node)| node)
-    }
-}
-
-impl Value {
-    /// Its kind, for a sentence: `the text`, `a list`.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Null => "nothing",
-            Self::Bool(_) => "true or false",
-            Self::Number(_) => "a number",
-            Self::Text(_) => "a text",
-            Self::List(_) => "a list",
-            Self::Map(_) => "a mapping",
-        }
-    }
+    read.map_err(|error: serde_saphyr::Error| Unread::new(&error, path))
 }
 
 /// As YAML 1.2 has it, in which `no` is a language and 007 a name.
@@ -272,106 +68,6 @@ fn options(max_depth: usize) -> Options {
         leading_zero_numbers_as_strings: true,
         underscored_numbers_as_strings: true,
         with_snippet: false,
-    }
-}
-
-fn unread(error: &serde_saphyr::Error, path: String) -> Unread {
-    let error = error.without_snippet();
-    let said = error.to_string();
-    let said = said.split(" at line ").next().unwrap_or(&said);
-    Unread {
-        place: error.location().map(place),
-        path,
-        kind: Kind::of(error),
-        why: said.replace('\n', " "),
-    }
-}
-
-fn place(location: Location) -> Place {
-    let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-    Place {
-        line: number(location.line()),
-        column: number(location.column()),
-        length: number(location.span().len()),
-    }
-}
-
-impl<'de> Deserialize<'de> for Node {
-    fn deserialize<D: Deserializer<'de>>(document: D) -> Result<Self, D::Error> {
-        let spanned = Spanned::<Value>::deserialize(document)?;
-        Ok(Self {
-            place: place(spanned.referenced),
-            value: spanned.value,
-        })
-    }
-}
-
-impl<'de> Deserialize<'de> for Value {
-    fn deserialize<D: Deserializer<'de>>(document: D) -> Result<Self, D::Error> {
-        document.deserialize_any(Values)
-    }
-}
-
-struct Values;
-
-impl<'de> Visitor<'de> for Values {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_none<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, value: D) -> Result<Value, D::Error> {
-        value.deserialize_any(self)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        let number = Number::from_f64(value);
-        Ok(number.map_or_else(|| Value::Text(value.to_string()), Value::Number))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::Text(value.to_owned()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = list.next_element()? {
-            items.push(item);
-        }
-        Ok(Value::List(items))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let mut fields = Vec::new();
-        while let Some(key) = map.next_key::<Spanned<String>>()? {
-            let key = Key {
-                place: place(key.referenced),
-                name: key.value,
-            };
-            fields.push((key, map.next_value()?));
-        }
-        Ok(Value::Map(fields))
     }
 }
 
