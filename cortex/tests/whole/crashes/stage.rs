@@ -1,0 +1,232 @@
+//! A Cortex that can be ended anywhere, and those it works with.
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use agenthub_broker::Server;
+use agenthub_cortex::{
+    Asked, Running,
+    brief::{Brief, Mode},
+};
+use agenthub_sdk::{
+    Outcome,
+    model::{LanguageModel, Request},
+    proto::a2a::{Message, Role},
+    runs::{
+        Journal, RunEvent, RunId,
+        journal::{Error, JournalDecorator, MemoryJournal},
+    },
+};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, mpsc};
+
+use crate::harness::*;
+
+/// The hub and the journal, which outlive a Cortex.
+pub(super) struct System {
+    pub(super) hub: Server,
+    pub(super) journal: Arc<MemoryJournal>,
+}
+
+/// A journal that survives its Cortex. It is silent once so many appends are made, as if the process had stopped there.
+#[derive(Debug)]
+pub(super) struct Lasting {
+    pub(super) inner: Arc<MemoryJournal>,
+    pub(super) left: AtomicUsize,
+    /// True if the last append is written.
+    pub(super) writes_last: bool,
+    pub(super) tell: mpsc::Sender<()>,
+}
+
+#[tonic::async_trait]
+impl JournalDecorator for Lasting {
+    fn inner(&self) -> &dyn Journal {
+        &*self.inner
+    }
+
+    fn is_durable(&self) -> bool {
+        true
+    }
+
+    async fn append(
+        &self,
+        run: &RunId,
+        epoch: u64,
+        after: u64,
+        events: &[RunEvent],
+    ) -> Result<(), Error> {
+        let is_last = self.left.fetch_sub(1, Ordering::SeqCst) == 1;
+        if !is_last || self.writes_last {
+            self.inner.append(run, epoch, after, events).await?;
+        }
+        if is_last {
+            self.tell.send(()).await.expect("the test listens");
+            std::future::pending::<()>().await;
+        }
+        Ok(())
+    }
+}
+
+impl System {
+    pub(super) async fn new() -> Self {
+        Self {
+            hub: hub().await,
+            journal: Arc::default(),
+        }
+    }
+
+    /// True if no turn is left to be finished.
+    pub(super) async fn is_over(&self) -> bool {
+        let left = self.journal.adoptable("cortex", "the-one", 1).await;
+        left.expect("it is in memory").is_empty()
+    }
+
+    pub(super) async fn cortex(&self, model: impl LanguageModel + 'static) -> Running {
+        let (tell, _) = mpsc::channel(1);
+        let journal = Lasting {
+            inner: self.journal.clone(),
+            left: AtomicUsize::new(usize::MAX),
+            writes_last: true,
+            tell,
+        };
+        self.cortex_on(Arc::new(journal), model).await
+    }
+
+    pub(super) async fn cortex_on(
+        &self,
+        journal: Arc<dyn Journal>,
+        model: impl LanguageModel + 'static,
+    ) -> Running {
+        cortex(&self.hub, model, |settings| {
+            settings.journal = Some(journal);
+            settings.instance_id = Some("the-one".to_owned());
+        })
+        .await
+    }
+}
+
+/// Everything that was asked, by whichever Cortex. What is asked while it holds its breath is never answered.
+#[derive(Clone)]
+pub(super) struct Mind {
+    pub(super) asked: Arc<Mutex<Vec<Request>>>,
+    pub(super) holds_breath: Arc<dyn Fn(&Request) -> bool + Send + Sync>,
+    pub(super) tell: mpsc::Sender<()>,
+    pub(super) answer: Arc<dyn Fn(&Request) -> String + Send + Sync>,
+}
+
+impl Mind {
+    /// Hears every question, and tells of those that it does not answer.
+    pub(super) fn new(
+        holds_breath: impl Fn(&Request) -> bool + Send + Sync + 'static,
+    ) -> (Self, mpsc::Receiver<()>) {
+        let (tell, told) = mpsc::channel(8);
+        let mind = Self {
+            asked: Arc::default(),
+            holds_breath: Arc::new(holds_breath),
+            tell,
+            answer: Arc::new(|request| delegating(request).expect("it always decides")),
+        };
+        (mind, told)
+    }
+
+    pub(super) fn answering(
+        mut self,
+        answer: impl Fn(&Request) -> String + Send + Sync + 'static,
+    ) -> Self {
+        self.answer = Arc::new(answer);
+        self
+    }
+
+    /// The same one, which answers everything.
+    pub(super) fn awake(&self) -> Self {
+        Self {
+            holds_breath: Arc::new(|_| false),
+            ..self.clone()
+        }
+    }
+
+    pub(super) fn model(&self) -> impl LanguageModel + 'static {
+        let mind = self.clone();
+        Thinking(move |request: Request| {
+            let mind = mind.clone();
+            async move {
+                mind.asked.lock().expect("no panic").push(request.clone());
+                if (mind.holds_breath)(&request) {
+                    mind.tell.send(()).await.expect("the test listens");
+                    std::future::pending::<()>().await;
+                }
+                (mind.answer)(&request)
+            }
+        })
+    }
+
+    /// The words of each question, and whether results were there.
+    pub(super) fn questions(&self) -> Vec<(String, bool)> {
+        let asked = self.asked.lock().expect("no panic");
+        let question = |r: &Request| (words(r), r.data("results").is_some());
+        asked.iter().map(question).collect()
+    }
+}
+
+/// Says something before it has an agent work.
+pub(super) fn talkative() -> Mind {
+    let (mind, _) = Mind::new(|_| false);
+    mind.answering(|request| {
+        let decision = delegating(request).expect("it always decides");
+        let mut decision: Value = serde_json::from_str(&decision).expect("JSON");
+        if words(request).contains("agent_dig") && results(request).is_none() {
+            let actions = decision["actions"].as_array_mut().expect("actions");
+            actions.insert(0, json!({"type": "chat.response", "text": "One moment."}));
+        }
+        decision.to_string()
+    })
+}
+
+/// An agent that works when it is told to, and how often it was asked.
+pub(super) struct Digger {
+    pub(super) _agent: agenthub_sdk::RunningAgent,
+    pub(super) started: mpsc::Receiver<()>,
+    pub(super) release: Arc<Notify>,
+    pub(super) asked: Arc<AtomicUsize>,
+}
+
+impl Digger {
+    pub(super) async fn start(hub: &Server, cortex: &Running) -> Self {
+        let (at_work, started) = mpsc::channel(8);
+        let (release, asked) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
+        let (wait, count) = (release.clone(), asked.clone());
+        let agent = worker("agent_dig", move |_| {
+            let (at_work, wait) = (at_work.clone(), wait.clone());
+            count.fetch_add(1, Ordering::SeqCst);
+            async move {
+                at_work.send(()).await?;
+                wait.notified().await;
+                Ok("a hole".to_owned())
+            }
+        });
+        let agent = agent.start(url(hub)).await.expect("the hub runs");
+        knows(cortex, "agent_dig").await;
+        Self {
+            _agent: agent,
+            started,
+            release,
+            asked,
+        }
+    }
+}
+
+/// The next things that the user hears are these, and nothing else.
+pub(super) async fn hears(user: &User, messages: &mut Messages, expected: &[&str]) {
+    user.ask("c", "that is all").await;
+    let mut heard = Vec::new();
+    loop {
+        let text = messages.from("cortex").await.text();
+        if text == "you said: that is all" {
+            break;
+        }
+        heard.push(text);
+    }
+    assert_eq!(heard, expected);
+}
