@@ -2,6 +2,7 @@
 
 mod newcomer;
 mod unchecked;
+mod wordings;
 
 use std::time::{Duration, Instant};
 
