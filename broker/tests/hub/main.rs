@@ -21,6 +21,7 @@ mod operations;
 mod orphans;
 mod presence;
 mod rereading;
+mod sizes;
 mod streams;
 mod tasks;
 mod tasks_ending;
