@@ -14,7 +14,7 @@ use bytes::Bytes;
 use prost::Message;
 use tonic::Code;
 
-use self::bench::{Bench, DEADLINE, LIVE};
+use self::bench::{Bench, LIVE};
 
 const MIB: usize = 1024 * 1024;
 

@@ -6,8 +6,9 @@ use rusqlite::params;
 
 use super::{
     super::history::{History, PAGE, Page, event, gone},
+    beside::beside,
     ended,
-    read::{Reader, beside},
+    read::Reader,
     row::{COLUMNS, RowRef},
 };
 use crate::{

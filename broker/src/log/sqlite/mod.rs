@@ -4,6 +4,8 @@
 
 mod acknowledged;
 mod batch;
+mod beside;
+mod beside;
 mod checkpoint;
 mod compaction;
 mod ended;
@@ -54,9 +56,10 @@ use super::{
 };
 use crate::Error;
 
+pub(crate) use beside::{Beside, beside, copy};
 pub(crate) use ended::{Keeping, Segment};
 pub(crate) use pages::Pages;
-pub(crate) use read::{Beside, Found, Reader, beside, copy};
+pub(crate) use read::{Found, Reader};
 pub(crate) use recover::{Replayed, replay, replay_changes};
 pub(crate) use schema::SCHEMA;
 pub(crate) use schema::is_in_use;

@@ -3,7 +3,8 @@
 
 use super::{
     super::{OpenError, Position, Record},
-    read::{Beside, Reader},
+    beside::Beside,
+    read::Reader,
 };
 
 /// A page ends with the first record that reaches one of these limits.

@@ -6,11 +6,7 @@ use std::{
 };
 
 use super::{
-    super::OpenError,
-    Found, Position,
-    batch::Batch,
-    read::{Beside, Reader},
-    row::RowRef,
+    super::OpenError, Found, Position, batch::Batch, beside::Beside, read::Reader, row::RowRef,
 };
 
 /// Batches read ahead of the fold.

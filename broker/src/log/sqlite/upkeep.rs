@@ -10,10 +10,11 @@ use std::{
 use rusqlite::Connection;
 
 use super::{
+    beside::Beside,
     compaction,
     ended::{self, Keeping, Segment},
     extent,
-    read::{Beside, Reader},
+    read::Reader,
     seen::{self, SeenSegment},
     snapshot::{self, Heading, Part},
     writer::{Job, Step},
