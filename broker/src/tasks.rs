@@ -3,6 +3,7 @@
 //! A task is *live* while updates for it are accepted, *fresh* once it has ended, and *settled* after the time for late
 //! artifacts.
 
+mod applying;
 mod children;
 mod entry;
 mod known;
@@ -15,13 +16,6 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     time::{Duration, SystemTime},
 };
-
-use agenthub_proto::{
-    a2a::{Artifact, Message, Task, TaskState, TaskStatus},
-    agenthub::{AgentEventMetadata, TaskArtifactUpdateEvent, TaskStatusUpdateEvent},
-    event::{system_time, timestamp},
-};
-use prost::Message as _;
 
 use self::{
     entry::{Body, Entry, MadeBy},
@@ -212,129 +206,6 @@ impl Tasks {
         self.deadlines.first().is_some_and(|(at, _)| *at <= now)
     }
 
-    /// Applies a message: it creates its task or joins its history.
-    pub(crate) fn apply_message(
-        &mut self,
-        message: &Message,
-        routing: &AgentEventMetadata,
-        assignee: Option<&AgentId>,
-        time: SystemTime,
-    ) {
-        let id = TaskId::from(message.task_id.as_str());
-        if let Some(entry) = self.live.get_mut(&id) {
-            self.bytes -= entry.weight();
-            entry.bytes += message.encoded_len();
-            entry.task_mut().history.push(message.clone());
-            self.bytes += entry.weight();
-            self.assign(&id, assignee);
-            self.touch(&id);
-            self.make_room();
-            return;
-        }
-        // A settled task accepts no message: its id was free when this one was accepted.
-        self.settled.replace(&id);
-        let deadline = routing.deadline.as_ref().and_then(system_time);
-        let task = Task {
-            id: message.task_id.clone(),
-            context_id: message.context_id.clone(),
-            status: Some(TaskStatus {
-                state: TaskState::Submitted.into(),
-                update: None,
-                timestamp: Some(timestamp(time)),
-            }),
-            history: vec![message.clone()],
-            ..Default::default()
-        };
-        let mut entry = Entry {
-            bytes: message.encoded_len(),
-            body: Body::Open(Box::new(task)),
-            parties: (routing.from_agent_id.as_str().into(), None),
-            task_type: message.task_type().to_owned(),
-            parent: entry::parent(&routing.parent_task_id),
-            deadline,
-            ended_at: None,
-            made_by: None,
-            changed: 0,
-        };
-        entry.set_metadata("requester", &routing.from_agent_id);
-        entry.set_metadata("task_type", message.task_type());
-        entry.set_metadata("parent_task_id", &routing.parent_task_id);
-        if let Some(deadline) = deadline {
-            self.deadlines.insert((deadline, id.clone()));
-        }
-        if let Some(parent) = &entry.parent {
-            self.add_child(&parent.clone(), &id);
-        }
-        self.bytes += entry.weight();
-        self.live.insert(id.clone(), entry);
-        self.assign(&id, assignee);
-        self.touch(&id);
-        self.make_room();
-    }
-
-    /// Applies an accepted status.
-    pub(crate) fn apply_status(
-        &mut self,
-        update: &TaskStatusUpdateEvent,
-        assignee: Option<&AgentId>,
-        time: SystemTime,
-    ) {
-        let id = TaskId::from(update.task_id.as_str());
-        self.assign(&id, assignee);
-        let (Some(entry), Some(status)) = (self.live.get_mut(&id), &update.status) else {
-            return self.touch(&id);
-        };
-        let was_terminal = entry.is_terminal();
-        self.bytes -= entry.weight();
-        entry.task_mut().status = Some(TaskStatus {
-            timestamp: status.timestamp.or(Some(timestamp(time))),
-            ..status.clone()
-        });
-        let has_ended = entry.is_terminal() && !was_terminal;
-        if has_ended {
-            entry.ended_at = Some(time);
-            entry.note_usage(update);
-            entry.encode();
-        }
-        self.bytes += entry.weight();
-        if has_ended {
-            let (deadline, assignee) = (entry.deadline, entry.parties.1.clone());
-            let parent = entry.parent.clone();
-            self.fresh.insert(entry.changed);
-            if let Some(parent) = parent {
-                self.remove_child(&parent, &id);
-            }
-            if let Some(deadline) = deadline {
-                self.deadlines.remove(&(deadline, id.clone()));
-            }
-            if let Some(assignee) = assignee {
-                self.close(&assignee, &id);
-            }
-        }
-        self.touch(&id);
-        self.make_room();
-    }
-
-    /// Applies an accepted artifact, or a chunk of one.
-    pub(crate) fn apply_artifact(
-        &mut self,
-        update: &TaskArtifactUpdateEvent,
-        assignee: Option<&AgentId>,
-    ) {
-        let id = TaskId::from(update.task_id.as_str());
-        self.assign(&id, assignee);
-        let (Some(entry), Some(artifact)) = (self.live.get_mut(&id), &update.artifact) else {
-            return self.touch(&id);
-        };
-        self.bytes -= entry.weight();
-        let added = artifact.encoded_len();
-        let replaced = merge(&mut entry.task_mut().artifacts, artifact, update.append);
-        entry.bytes = entry.bytes + added - replaced;
-        self.bytes += entry.weight();
-        self.touch(&id);
-        self.make_room();
-    }
-
     /// Drops ended tasks, the oldest first, until all limits hold.
     fn make_room(&mut self) {
         while self.ended() > self.bounds.ended
@@ -359,43 +230,6 @@ impl Tasks {
         self.fresh.remove(&entry.changed);
         Some(entry)
     }
-
-    fn assign(&mut self, id: &TaskId, assignee: Option<&AgentId>) {
-        let (Some(entry), Some(assignee)) = (self.live.get_mut(id), assignee) else {
-            return;
-        };
-        if entry.parties.1.is_some() || entry.is_terminal() {
-            return;
-        }
-        entry.parties.1 = Some(assignee.clone());
-        entry.set_metadata("assignee", assignee);
-        let open = self.open.entry(assignee.clone()).or_default();
-        open.insert(id.clone());
-    }
-
-    /// Removes an ended task from its assignee's open tasks.
-    fn close(&mut self, assignee: &AgentId, id: &TaskId) {
-        if let Some(open) = self.open.get_mut(assignee) {
-            open.remove(id);
-            if open.is_empty() {
-                self.open.remove(assignee);
-            }
-        }
-    }
-
-    /// Counts a change, of known and unknown tasks: every fold of the same log counts alike, whatever was dropped.
-    fn touch(&mut self, id: &TaskId) {
-        self.changes += 1;
-        let Some(entry) = self.live.get_mut(id) else {
-            return;
-        };
-        self.by_change.remove(&entry.changed);
-        if self.fresh.remove(&entry.changed) {
-            self.fresh.insert(self.changes);
-        }
-        entry.changed = self.changes;
-        self.by_change.insert(self.changes, id.clone());
-    }
 }
 
 /// Converts a live task to a settled one.
@@ -418,19 +252,6 @@ fn row(id: &TaskId, mut entry: Entry) -> Ended {
         made_by: entry.made_by,
         content: Ok(body.encoded),
     }
-}
-
-/// Adds an artifact; one with a known id is extended or replaced. Returns the number of removed bytes.
-fn merge(artifacts: &mut Vec<Artifact>, artifact: &Artifact, append: bool) -> usize {
-    let known = artifacts
-        .iter_mut()
-        .find(|a| a.artifact_id == artifact.artifact_id);
-    match known {
-        Some(known) if append => known.parts.extend(artifact.parts.iter().cloned()),
-        Some(known) => return std::mem::replace(known, artifact.clone()).encoded_len(),
-        None => artifacts.push(artifact.clone()),
-    }
-    0
 }
 
 #[cfg(test)]
