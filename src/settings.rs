@@ -24,6 +24,8 @@ pub(crate) use self::ended_tasks::EndedTasks;
 use self::file::File;
 pub(crate) use self::keep_runs::KeepRuns;
 pub(crate) use self::layers::Layer;
+#[cfg(test)]
+pub(crate) use self::model::ApiKey;
 pub(crate) use self::model::{Model, ModelLayer, OFFLINE};
 pub(crate) use self::tools::Sop;
 use crate::cassette::Cassette;

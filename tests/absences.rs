@@ -232,6 +232,64 @@ fn what_runs_are_about_is_not_in_the_code() {
     }
 }
 
+/// Libraries for a protocol, a format or a store, with the rooms that know them.
+const LIBRARIES: [(&str, &[&str]); 15] = [
+    ("rmcp", &["gateway/mcp"]),
+    ("genai", &["models"]),
+    ("gcp_auth", &["models"]),
+    ("opentelemetry", &["sdk"]),
+    ("opentelemetry-otlp", &["sdk"]),
+    ("opentelemetry_sdk", &["sdk"]),
+    ("rusqlite", &["broker", "runs"]),
+    ("tokio-postgres", &["runs"]),
+    ("deadpool-postgres", &["runs"]),
+    ("pulldown-cmark", &["sop"]),
+    ("serde-saphyr", &["sop"]),
+    ("notify", &["sop"]),
+    ("whatlang", &["agents"]),
+    ("rustyline", &["."]),
+    ("toml", &[".", "agents/files"]),
+];
+
+/// The members of the workspace, and the binary.
+fn members() -> Vec<String> {
+    let workspace = read("Cargo.toml");
+    let members = workspace
+        .lines()
+        .find_map(|line| line.strip_prefix("members = "))
+        .expect("there are members");
+    let members = members.split('"').skip(1).step_by(2);
+    members.chain(["."]).map(str::to_owned).collect()
+}
+
+/// Absence 11
+#[test]
+fn protocols_formats_and_stores_are_known_to_their_rooms_alone() {
+    let mut known: Vec<(&str, Vec<String>)> = LIBRARIES
+        .iter()
+        .map(|(name, _)| (*name, Vec::new()))
+        .collect();
+    for member in members() {
+        let manifest = read(&format!("{member}/Cargo.toml"));
+        let Some((_, dependencies)) = manifest.split_once("\n[dependencies]\n") else {
+            continue;
+        };
+        let dependencies = dependencies.split("\n[").next().unwrap_or_default();
+        let names = dependencies
+            .lines()
+            .filter_map(|l| l.split(['.', ' ', '=']).next());
+        for name in names {
+            if let Some((_, rooms)) = known.iter_mut().find(|(known, _)| *known == name) {
+                rooms.push(member.clone());
+            }
+        }
+    }
+    for ((name, rooms), (_, expected)) in known.iter_mut().zip(LIBRARIES) {
+        rooms.sort();
+        assert_eq!(*rooms, *expected, "who knows {name}");
+    }
+}
+
 /// Files and folders of the repository that a document names in backticks, without placeholders and patterns.
 fn named_in(document: &str) -> Vec<String> {
     let names = document.split('`').skip(1).step_by(2);
@@ -284,12 +342,7 @@ fn no_code_is_unsafe() {
         .expect("there are lints");
     let lints = lints.split("\n[").next().unwrap_or_default();
     assert!(lints.contains("unsafe_code = \"forbid\""));
-    let members = workspace
-        .lines()
-        .find_map(|line| line.strip_prefix("members = "))
-        .expect("there are members");
-    let members = members.split('"').skip(1).step_by(2);
-    for member in members.chain(["."]) {
+    for member in members() {
         let manifest = read(&format!("{member}/Cargo.toml"));
         let inherits = manifest.contains("[lints]\nworkspace = true");
         let own = UNSAFE_TESTS.iter().find(|(name, _)| *name == member);

@@ -13,7 +13,6 @@ use agenthub_proto::{
 use agenthub_runs::{Budget, RunId};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use crate::{
     Agent, AgentType, Client, Delegation, Error, MAX_HOPS, Outcome, Pending,

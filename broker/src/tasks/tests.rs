@@ -2,10 +2,14 @@ mod settled;
 
 use std::time::Duration;
 
-use agenthub_proto::json;
+use agenthub_proto::{
+    a2a::{Artifact, Message, Part, Role, Task, TaskState, TaskStatus},
+    agenthub::{AgentEventMetadata, TaskArtifactUpdateEvent, TaskStatusUpdateEvent},
+    event::timestamp,
+    json,
+};
 
 use super::*;
-use agenthub_proto::a2a::{Part, Role};
 
 const START: SystemTime = SystemTime::UNIX_EPOCH;
 

@@ -1,7 +1,7 @@
 //! Responses to invalid requests.
 
 use agenthub_proto::{
-    a2a::{AgentCard, Artifact, Message, Part, Role, TaskState},
+    a2a::{AgentCard, Message, TaskState},
     agenthub::{
         AgentEventMetadata, CancelTaskRequest, GetAgentRequest, GetTaskRequest, ListAgentsRequest,
         ListTasksRequest, PublishMessageRequest, PublishTaskArtifactRequest,
@@ -9,9 +9,7 @@ use agenthub_proto::{
         SubscribeToMessagesRequest, SubscribeToTasksRequest, TaskArtifactUpdateEvent,
         TaskStatusUpdateEvent, UnregisterAgentRequest,
     },
-    json,
 };
-use serde_json::json;
 use tonic::{Response, Status};
 
 use crate::harness::{TestHub, artifact, card, routing, status, timed, user, work};

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use agenthub_broker::{Server, Settings, Storage};
+use agenthub_broker::{Server, Settings};
 use agenthub_proto::{
     a2a::{Message as A2aMessage, Role},
     agenthub::{
@@ -25,7 +25,7 @@ use bytes::Bytes;
 use prost::Message;
 use tokio::{runtime::Runtime, sync::mpsc, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Code, Status, service::Routes, transport::Channel};
+use tonic::{Status, service::Routes, transport::Channel};
 
 use super::{MIB, hello};
 

@@ -3,26 +3,19 @@
 mod stage;
 
 use std::sync::{
-    Arc, Mutex,
+    Arc,
     atomic::{AtomicUsize, Ordering},
 };
 
-use agenthub_broker::Server;
 use agenthub_cortex::{
-    Asked, Running,
+    Asked,
     brief::{Brief, Mode},
 };
 use agenthub_sdk::{
     Outcome,
-    model::{LanguageModel, Request},
     proto::a2a::{Message, Role},
-    runs::{
-        Journal, RunEvent, RunId,
-        journal::{Error, JournalDecorator, MemoryJournal},
-    },
 };
-use serde_json::{Value, json};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 
 use self::stage::{Digger, Lasting, Mind, System, hears, talkative};
 use crate::harness::*;

@@ -4,7 +4,7 @@ use super::{
     abbreviations::{Stop, stop_after},
     lines::{Break, Lines, is_break},
 };
-use crate::script::is_unspaced;
+use crate::text::script::is_unspaced;
 
 /// Characters between two words that are looked at for something that parts them.
 const WIDEST_GAP: usize = 64;

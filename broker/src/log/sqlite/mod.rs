@@ -5,7 +5,6 @@
 mod acknowledged;
 mod batch;
 mod beside;
-mod beside;
 mod checkpoint;
 mod compaction;
 mod ended;

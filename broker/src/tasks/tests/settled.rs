@@ -1,5 +1,7 @@
 //! Large numbers of ended tasks.
 
+use prost::Message as _;
+
 use super::*;
 use crate::{allocated, log::Position, steps};
 

@@ -6,14 +6,9 @@ use std::sync::{
 };
 
 use agenthub_broker::Server;
-use agenthub_cortex::{
-    Asked, Running,
-    brief::{Brief, Mode},
-};
+use agenthub_cortex::Running;
 use agenthub_sdk::{
-    Outcome,
     model::{LanguageModel, Request},
-    proto::a2a::{Message, Role},
     runs::{
         Journal, RunEvent, RunId,
         journal::{Error, JournalDecorator, MemoryJournal},

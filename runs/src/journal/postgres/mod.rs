@@ -132,6 +132,7 @@ impl Journal for PostgresJournal {
                 let written = Written::of(&events);
                 let heading = Heading::of(first);
                 let made = self
+                    .connections
                     .execute(
                         statements::MAKE,
                         &[
@@ -159,6 +160,7 @@ impl Journal for PostgresJournal {
                 }
             }
             let taken = self
+                .connections
                 .query(statements::TAKE, &[&name, &claim.driver, &lease])
                 .await?;
             let Some(taken) = taken.first() else {
@@ -198,6 +200,7 @@ impl Journal for PostgresJournal {
             };
             let summary = rows::summary(summary.get(0), after, &events);
             let held = self
+                .connections
                 .query(
                     statements::APPEND,
                     &[
@@ -269,6 +272,7 @@ impl Journal for PostgresJournal {
             ];
             match self.connections.execute(statements::CLOSE, &with).await? {
                 0 => match self
+                    .connections
                     .query(statements::ENDED, &[&run.as_str()])
                     .await?
                     .first()

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tokio_postgres::NoTls;
 use uuid::Uuid;
 
 use super::*;
