@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::{Attribute, Error, FnArg, ItemFn, Result, Visibility};
+use syn::{Attribute, Error, FnArg, ItemFn, Result, Visibility, parse_quote};
 
 use crate::signature::{Argument, Signature};
 
@@ -24,14 +24,26 @@ pub(crate) fn tool(attribute: TokenStream, function: TokenStream) -> Result<Toke
     let name = function.sig.ident.clone();
     let (tool_name, visibility) = (unraw(&name.to_string()), function.vis.clone());
     let documentation: Vec<Attribute> = take(&mut function.attrs, |a| a.path().is_ident("doc"));
-    for argument in &mut function.sig.inputs {
-        if let FnArg::Typed(argument) = argument {
-            argument.attrs.clear();
-        }
-    }
     // Names that hide nothing the function's types and body may mean.
     let call = format_ident!("__{tool_name}_function");
     let input = format_ident!("__{tool_name}_input");
+    // The function takes its arguments out of the struct in a pattern, where `#[cfg]` may stand as it may before a parameter.
+    let taken = arguments.iter().map(|argument| {
+        let Argument {
+            mutability, name, ..
+        } = argument;
+        let conditions = argument.attributes.iter().filter(|a| is_condition(a));
+        quote!(#(#conditions)* #mutability #name)
+    });
+    let taken: FnArg = parse_quote!(#input { #(#taken),* }: #input);
+    let context = function.sig.inputs.into_iter().take(takes_context.into());
+    let context = context.map(|mut context| {
+        if let FnArg::Typed(context) = &mut context {
+            context.attrs.clear();
+        }
+        context
+    });
+    function.sig.inputs = context.chain([taken]).collect();
     function.vis = Visibility::Inherited;
     function.sig.ident = call.clone();
     let awaited = function.sig.asyncness.is_some().then(|| quote!(.await));
@@ -41,10 +53,10 @@ pub(crate) fn tool(attribute: TokenStream, function: TokenStream) -> Result<Toke
             name,
             ty,
             attributes,
+            ..
         } = argument;
         quote!(#(#attributes)* #name: #ty)
     });
-    let names = arguments.iter().map(|argument| &argument.name);
     let context = takes_context.then(|| quote!(context,));
     Ok(quote! {
         #(#documentation)*
@@ -58,8 +70,8 @@ pub(crate) fn tool(attribute: TokenStream, function: TokenStream) -> Result<Toke
             }
             #function
             #sdk::Tool::typed(#tool_name, #description, async |context: #sdk::ToolContext, input: #input| {
-                let _ = (&context, &input);
-                #call(#context #(input.#names),*) #awaited
+                let _ = &context;
+                #call(#context input) #awaited
             })
         }
     })
@@ -70,6 +82,11 @@ fn take(attributes: &mut Vec<Attribute>, is: impl Fn(&Attribute) -> bool) -> Vec
     let (taken, left) = std::mem::take(attributes).into_iter().partition(is);
     *attributes = left;
     taken
+}
+
+/// True for `#[cfg]`.
+fn is_condition(attribute: &Attribute) -> bool {
+    attribute.path().is_ident("cfg")
 }
 
 fn unraw(name: &str) -> String {

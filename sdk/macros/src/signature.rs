@@ -2,7 +2,7 @@
 
 use syn::{
     Attribute, Error, Expr, ExprLit, FnArg, Ident, ItemFn, Lit, Meta, Pat, PatType, Result, Safety,
-    Type, spanned::Spanned,
+    Token, Type, spanned::Spanned,
 };
 
 const CONTEXT: &str = "ToolContext";
@@ -17,6 +17,8 @@ pub(crate) struct Signature {
 
 /// A property of the input.
 pub(crate) struct Argument {
+    /// Whether the function may change it.
+    pub(crate) mutability: Option<Token![mut]>,
     pub(crate) name: Ident,
     pub(crate) ty: Type,
     /// Its documentation, and what else is said of the property.
@@ -79,8 +81,10 @@ impl Signature {
 }
 
 fn property(argument: &PatType) -> Result<Argument> {
-    let name = match &*argument.pat {
-        Pat::Ident(named) if named.by_ref.is_none() && named.subpat.is_none() => &named.ident,
+    let (mutability, name) = match &*argument.pat {
+        Pat::Ident(named) if named.by_ref.is_none() && named.subpat.is_none() => {
+            (named.mutability, &named.ident)
+        }
         pattern => {
             let why = "the argument's name is the property's: write a name, and take the value apart in the function";
             return Err(Error::new(pattern.span(), why));
@@ -100,6 +104,7 @@ fn property(argument: &PatType) -> Result<Argument> {
             Err(Error::new(any.span(), why))
         }
         ty => Ok(Argument {
+            mutability,
             name: name.clone(),
             ty: ty.clone(),
             attributes: argument.attrs.clone(),

@@ -30,6 +30,47 @@ fn whoami(call: ToolContext) -> String {
     format!("{} in {}", call.requester(), call.context_id().is_empty())
 }
 
+/// There where the feature is.
+#[tool]
+#[cfg(any())]
+fn absent(city: NoSuchType) -> NoSuchType {
+    city
+}
+
+/// Is there in two ways, of which the compiler takes one.
+#[tool]
+#[cfg(all())]
+fn absent(
+    call: ToolContext,
+    /// The city.
+    #[cfg(all())]
+    mut city: String,
+    /// Its country.
+    #[cfg(any())]
+    country: NoSuchType,
+) -> String {
+    #[cfg(any())]
+    city.push_str(country);
+    city.push_str(call.requester());
+    city
+}
+
+#[tokio::test]
+async fn what_the_compiler_leaves_out_is_neither_in_the_schema_nor_in_the_call() {
+    let tool = absent();
+    let properties = tool.schema()["properties"].as_object().expect("some");
+    assert_eq!(properties.keys().collect::<Vec<_>>(), ["city"]);
+    let hub = hub().await;
+    let model = script([
+        calls([("absent", json!({"city": "Bern for "}))]),
+        says("done"),
+    ]);
+    let agent = Agent::worker(Card::new("a", "")).model(model.clone());
+    let _agent = agent.tool(tool).start(url(&hub)).await.expect("it starts");
+    ask(&user(&hub).await, "a", "go").await;
+    assert_eq!(results(&model.requests()[1])[0], "Bern for user");
+}
+
 #[test]
 fn the_schema_is_that_of_the_arguments() {
     let tool = weather();
