@@ -1,4 +1,4 @@
-//! Approvals of runs that other agents drive: they are in their journals, which are looked through once a second.
+//! Approvals of runs that other agents drive: they are in their journals, which are looked through once a second, however many watch.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -8,7 +8,10 @@ use std::{
 
 use agenthub_cortex::CORTEX;
 use futures_util::{Stream, stream};
-use tokio::time::sleep;
+use tokio::{
+    sync::Mutex,
+    time::{Instant, sleep_until},
+};
 
 use super::{
     Inner,
@@ -21,33 +24,63 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The most runs that are looked at.
 const MAX_RUNS: u32 = 200;
 
+/// The last look through the journals, which all watchers share. Only watchers look, so that nothing is done where there are none.
+#[derive(Debug, Default)]
+pub(super) struct SharedLook(Mutex<Option<Look>>);
+
+/// What waited when the journals were looked through.
+#[derive(Clone, Debug)]
+struct Look {
+    begun: Instant,
+    waiting: Arc<[ApprovalView]>,
+}
+
+impl SharedLook {
+    /// A look that began after this time: the last one, or one that is made now. Those who come meanwhile wait for it.
+    async fn after(&self, time: Instant, inner: &Inner) -> Look {
+        let mut last = self.0.lock().await;
+        if let Some(look) = last.as_ref().filter(|look| look.begun > time) {
+            return look.clone();
+        }
+        let begun = Instant::now();
+        let waiting = match inner.waiting_elsewhere().await {
+            Some(waiting) => waiting.into(),
+            None => last.take().map_or_else(Arc::default, |look| look.waiting),
+        };
+        let look = Look { begun, waiting };
+        *last = Some(look.clone());
+        look
+    }
+}
+
 /// The approvals in the order in which they are found; with `follow` also those that come, until Cortex stops.
 pub(super) fn approvals(
     inner: Arc<Inner>,
     follow: bool,
 ) -> impl Stream<Item = ApprovalView> + Send + 'static {
-    let state = ApprovalWatch {
+    let watch = ApprovalWatch {
         inner,
         found: VecDeque::new(),
         known: HashSet::new(),
-        has_looked: false,
+        looked: None,
     };
-    stream::unfold(state, move |mut looking| async move {
-        let closed = looking.inner.cortex.closed();
+    stream::unfold(watch, move |mut watch| async move {
+        let closed = watch.inner.cortex.closed();
         loop {
-            if let Some(next) = looking.found.pop_front() {
-                return Some((next, looking));
+            if let Some(next) = watch.found.pop_front() {
+                return Some((next, watch));
             }
-            let is_over = looking.has_looked
-                && (!follow
-                    || closed
-                        .run_until_cancelled(sleep(LOOK_AGAIN))
-                        .await
-                        .is_none());
-            if is_over {
-                return None;
-            }
-            looking.look().await;
+            let seen = match watch.looked {
+                // What is listed first is no older than the request.
+                None => Instant::now(),
+                Some(_) if !follow => return None,
+                Some(looked) => {
+                    let next = sleep_until(looked + LOOK_AGAIN);
+                    closed.run_until_cancelled(next).await?;
+                    looked
+                }
+            };
+            watch.look(seen).await;
         }
     })
 }
@@ -57,30 +90,41 @@ struct ApprovalWatch {
     found: VecDeque<ApprovalView>,
     /// The digests of those that were given and still wait.
     known: HashSet<String>,
-    has_looked: bool,
+    /// Beginning of the last look.
+    looked: Option<Instant>,
 }
 
 impl ApprovalWatch {
-    async fn look(&mut self) {
-        self.has_looked = true;
+    async fn look(&mut self, seen: Instant) {
+        let look = self.inner.elsewhere.after(seen, &self.inner).await;
+        self.looked = Some(look.begun);
+        let waiting = look.waiting.iter();
+        let known = waiting.map(|approval| approval.digest.clone());
+        let before = std::mem::replace(&mut self.known, known.collect());
+        let is_news = |approval: &&ApprovalView| !before.contains(&approval.digest);
+        self.found
+            .extend(look.waiting.iter().filter(is_news).cloned());
+    }
+}
+
+impl Inner {
+    /// What waits in the journals of other agents, oldest first; `None` if they cannot be listed.
+    async fn waiting_elsewhere(&self) -> Option<Vec<ApprovalView>> {
         let query = ListQuery {
             state: Some(RunState::AwaitingApproval),
             limit: Some(MAX_RUNS),
             ..ListQuery::default()
         };
-        let waiting = match self.inner.list(query).await {
-            Ok(page) => page.runs.into_iter().filter(|run| run.agent != CORTEX),
+        let page = match self.list(query).await {
+            Ok(page) => page,
             Err(error) => {
                 tracing::warn!(%error, "approvals of other agents cannot be listed");
-                return;
+                return None;
             }
         };
-        let mut waiting: Vec<ApprovalView> = waiting.flat_map(|run| run.approvals).collect();
+        let runs = page.runs.into_iter().filter(|run| run.agent != CORTEX);
+        let mut waiting: Vec<ApprovalView> = runs.flat_map(|run| run.approvals).collect();
         waiting.sort_by_key(|approval| approval.asked_at);
-        let known = waiting.iter().map(|approval| approval.digest.clone());
-        let before = std::mem::replace(&mut self.known, known.collect());
-        let news = waiting.into_iter();
-        self.found
-            .extend(news.filter(|approval| !before.contains(&approval.digest)));
+        Some(waiting)
     }
 }

@@ -42,6 +42,7 @@ pub(crate) use view::{
     ApprovalView, GraphView, ListQuery, PlanView, RunPage, RunState, RunView, StartedRun, timestamp,
 };
 
+use elsewhere::SharedLook;
 use following::Following;
 use reading::{EndedRuns, Shelf};
 
@@ -55,6 +56,7 @@ struct Inner {
     /// Cortex's own journal.
     home: Shelf,
     over: EndedRuns,
+    elsewhere: SharedLook,
 }
 
 impl Runs {
@@ -68,6 +70,7 @@ impl Runs {
             cortex,
             home,
             over: EndedRuns::default(),
+            elsewhere: SharedLook::default(),
         }))
     }
 

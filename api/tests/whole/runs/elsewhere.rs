@@ -1,11 +1,17 @@
 //! Tools of other agents that a person has to allow.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Instant,
+};
 
 use agenthub_sdk::{
     Tool,
     model::{Completion, ToolCall},
+    runs::journal::{Filter, ListedRun},
 };
+
+use tokio::sync::Notify;
 
 use super::{steering::next_approval, *};
 
@@ -110,5 +116,79 @@ async fn a_person_allows_a_tool_of_another_agent_once() {
     let outcome = within(asked.outcome()).await.expect("an outcome");
     assert_eq!(outcome.text, "sent what may be sent");
     assert_eq!(sent.load(Ordering::SeqCst), 1, "only what was allowed");
+    world.end().await;
+}
+
+/// A journal that counts how often it is listed.
+#[derive(Debug, Default)]
+struct Counted {
+    journal: MemoryJournal,
+    lists: AtomicUsize,
+    listed: Notify,
+}
+
+impl Counted {
+    fn lists(&self) -> usize {
+        self.lists.load(Ordering::SeqCst)
+    }
+
+    async fn reach(&self, lists: usize) {
+        while self.lists() < lists {
+            self.listed.notified().await;
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl JournalDecorator for Counted {
+    fn inner(&self) -> &dyn Journal {
+        &self.journal
+    }
+
+    async fn list(&self, filter: &Filter) -> Result<Vec<ListedRun>, Error> {
+        self.lists.fetch_add(1, Ordering::SeqCst);
+        self.listed.notify_one();
+        self.journal.list(filter).await
+    }
+}
+
+#[tokio::test]
+async fn many_watchers_of_approvals_look_once_a_second_together() {
+    const WATCHERS: usize = 8;
+    let journal = Arc::new(Counted::default());
+    let shared: Arc<dyn Journal> = journal.clone();
+    let others = BTreeMap::from([("mailer".to_owned(), shared)]);
+    let world = World::with(Scripted::from_fn(delegating), |settings| {
+        settings.others = Some(Arc::new(others));
+    })
+    .await;
+    let mut client = serve(&world.cortex).await;
+    let mut listed = client
+        .watch_approvals(WatchApprovalsRequest { follow: false })
+        .await
+        .expect("it is served")
+        .into_inner();
+    assert_eq!(within(listed.message()).await.expect("its end"), None);
+    let a_look = journal.lists();
+    assert!(a_look > 0, "what is listed is read");
+
+    let (before, began) = (journal.lists(), Instant::now());
+    let mut watching = Vec::new();
+    for _ in 0..WATCHERS {
+        let request = WatchApprovalsRequest { follow: true };
+        let stream = client.watch_approvals(request).await;
+        let mut stream = stream.expect("it is served").into_inner();
+        watching.push(tokio::spawn(async move { stream.message().await }));
+    }
+    // Each of them may look when it begins; then there is one look a second.
+    within(journal.reach(before + (WATCHERS + 4) * a_look)).await;
+    let took = began.elapsed();
+    assert!(
+        took >= Duration::from_secs(3),
+        "{WATCHERS} watchers looked again 4 times in {took:?}"
+    );
+    for task in watching {
+        task.abort();
+    }
     world.end().await;
 }
