@@ -1,12 +1,14 @@
 //! Bedrock's `ConverseStream`.
 
 use agenthub_models::genai::{Genai, Settings};
-use agenthub_models::{Error, LanguageModel, Message, Request, Usage, deltas};
+use agenthub_models::{Error, Message, Usage};
 use serde_json::{Value, json};
 
 use crate::contract;
 use crate::event_stream::{MEDIA_TYPE, event, exception};
-use crate::provider::{KEY, Provider, Reply, ask, gated_as, status, streamed_bytes};
+use crate::provider::{
+    KEY, Provider, Reply, ask, gated_as, hands_out_while_it_grows, question, status, streamed_bytes,
+};
 
 pub(crate) fn delta(index: u32, delta: Value) -> Vec<u8> {
     // AWS pads its events so that their length tells nothing.
@@ -52,13 +54,6 @@ pub(crate) fn answer() -> Reply {
         text("lo"),
         block_end(0),
         end("end_turn"),
-    ])
-}
-
-fn question() -> Request {
-    Request::new(vec![
-        Message::system("Be brief."),
-        Message::user("Say hello."),
     ])
 }
 
@@ -122,16 +117,7 @@ async fn pieces_are_handed_out_while_the_answer_grows() {
     let rest = [text("lo"), end("end_turn")].concat();
     let (reply, open) = gated_as(MEDIA_TYPE, [start(), text("Hel")].concat(), rest);
     let provider = Provider::start([reply]).await;
-    let model = Genai::new(settings(&provider)).expect("complete settings");
-    let (sink, mut reader) = deltas();
-    let read = async {
-        assert_eq!(reader.next().await.as_deref(), Some("Hel"));
-        open.send(()).expect("the provider waits for the reader");
-        assert_eq!(reader.next().await.as_deref(), Some("lo"));
-        assert_eq!(reader.next().await, None);
-    };
-    let (completion, ()) = tokio::join!(model.complete(question(), sink), read);
-    assert_eq!(completion.expect("an answer").text, "Hello");
+    hands_out_while_it_grows(settings(&provider), question(), open).await;
 }
 
 #[tokio::test]

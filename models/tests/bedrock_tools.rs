@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::bedrock::{answer, block_end, delta, end, response, settings, start, text};
 use crate::contract::{self, question_for_tools, with_results};
 use crate::event_stream::event;
-use crate::provider::{Provider, Reply, ask};
+use crate::provider::{Provider, Reply, ask, made};
 
 fn call(index: u32, id: &str, name: &str, arguments: &[&str]) -> Vec<u8> {
     let tool = json!({"toolUse": {"name": name, "toolUseId": id}});
@@ -38,14 +38,6 @@ fn calls() -> Reply {
         call(2, "tooluse_b", "agent_right", &["{\"text\": \"ho\"}"]),
         end("tool_use"),
     ])
-}
-
-fn made(id: &str, name: &str, arguments: Value) -> ToolCall {
-    ToolCall {
-        id: id.into(),
-        name: name.into(),
-        arguments,
-    }
 }
 
 #[tokio::test]

@@ -10,9 +10,9 @@ use agenthub_models::genai::{Genai, Settings};
 use agenthub_models::{Error, LanguageModel, deltas};
 use serde_json::json;
 
-use crate::openai::{answer, chunk, question, settings, text, usage};
+use crate::openai::{answer, chunk, settings, text, usage};
 use crate::provider::{
-    KEY, Provider, Reply, ask, events, events_done, frames, gated, status, streamed,
+    KEY, Provider, Reply, ask, events, events_done, frames, gated, question, status, streamed,
 };
 
 #[tokio::test]

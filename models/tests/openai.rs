@@ -1,11 +1,13 @@
 //! OpenAI's chat completions, streamed.
 
 use agenthub_models::genai::{Genai, Settings};
-use agenthub_models::{LanguageModel, Message, Request, Usage, deltas};
+use agenthub_models::{Message, Usage};
 use serde_json::{Value, json};
 
 use crate::contract;
-use crate::provider::{DONE, KEY, Provider, Reply, ask, events_done, frames, gated};
+use crate::provider::{
+    DONE, KEY, Provider, Reply, ask, events_done, frames, gated, hands_out_while_it_grows, question,
+};
 
 pub(crate) fn chunk(delta: Value, finish: Option<&str>) -> Value {
     json!({
@@ -33,13 +35,6 @@ pub(crate) fn answer() -> Reply {
         text("lo"),
         chunk(json!({}), Some("stop")),
         usage(),
-    ])
-}
-
-pub(crate) fn question() -> Request {
-    Request::new(vec![
-        Message::system("Be brief."),
-        Message::user("Say hello."),
     ])
 }
 
@@ -96,16 +91,7 @@ async fn pieces_are_handed_out_while_the_answer_grows() {
     let rest = frames(&[text("lo"), chunk(json!({}), Some("stop"))]) + DONE;
     let (reply, open) = gated(&frames(&[text("Hel")]), rest);
     let provider = Provider::start([reply]).await;
-    let model = Genai::new(settings(&provider)).expect("complete settings");
-    let (sink, mut reader) = deltas();
-    let read = async {
-        assert_eq!(reader.next().await.as_deref(), Some("Hel"));
-        open.send(()).expect("the provider waits for the reader");
-        assert_eq!(reader.next().await.as_deref(), Some("lo"));
-        assert_eq!(reader.next().await, None);
-    };
-    let (completion, ()) = tokio::join!(model.complete(question(), sink), read);
-    assert_eq!(completion.expect("an answer").text, "Hello");
+    hands_out_while_it_grows(settings(&provider), question(), open).await;
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::contract::{self, question_for_tools, with_results};
 use crate::openai::{answer, chunk, settings, text, usage};
-use crate::provider::{Provider, Reply, ask, events_done};
+use crate::provider::{Provider, Reply, ask, events_done, made};
 
 /// The beginning of a call.
 fn begins(index: u32, id: &str, name: &str, arguments: &str) -> Value {
@@ -35,14 +35,6 @@ fn calls() -> Reply {
         chunk(json!({}), Some("tool_calls")),
         usage(),
     ])
-}
-
-fn made(id: &str, name: &str, arguments: Value) -> ToolCall {
-    ToolCall {
-        id: id.into(),
-        name: name.into(),
-        arguments,
-    }
 }
 
 #[tokio::test]

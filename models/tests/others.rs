@@ -5,14 +5,7 @@ use agenthub_models::{Message, Request, Usage};
 use serde_json::{Value, json};
 
 use crate::contract;
-use crate::provider::{KEY, Provider, ask, events, streamed};
-
-fn question() -> Request {
-    Request::new(vec![
-        Message::system("Be brief."),
-        Message::user("Say hello."),
-    ])
-}
+use crate::provider::{KEY, Provider, ask, events, question, streamed};
 
 #[tokio::test]
 async fn anthropic_answers() {

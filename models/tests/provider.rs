@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agenthub_models::genai::{Genai, Secret, Settings};
-use agenthub_models::{Completion, DeltaSink, Error, LanguageModel, Request};
+use agenthub_models::{
+    Completion, DeltaSink, Error, LanguageModel, Message, Request, ToolCall, deltas,
+};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
@@ -252,4 +254,39 @@ pub(crate) async fn ask(settings: Settings, request: Request) -> Result<Completi
         .expect("complete settings")
         .complete(request, DeltaSink::ignored())
         .await
+}
+
+/// A question with an instruction before it.
+pub(crate) fn question() -> Request {
+    Request::new(vec![
+        Message::system("Be brief."),
+        Message::user("Say hello."),
+    ])
+}
+
+/// A call of a tool.
+pub(crate) fn made(id: &str, name: &str, arguments: Value) -> ToolCall {
+    ToolCall {
+        id: id.into(),
+        name: name.into(),
+        arguments,
+    }
+}
+
+/// Checks that "Hel" is handed out while a provider still holds "lo" back, until `open` is sent.
+pub(crate) async fn hands_out_while_it_grows(
+    settings: Settings,
+    request: Request,
+    open: oneshot::Sender<()>,
+) {
+    let model = Genai::new(settings).expect("complete settings");
+    let (sink, mut reader) = deltas();
+    let read = async {
+        assert_eq!(reader.next().await.as_deref(), Some("Hel"));
+        open.send(()).expect("the provider waits for the reader");
+        assert_eq!(reader.next().await.as_deref(), Some("lo"));
+        assert_eq!(reader.next().await, None);
+    };
+    let (completion, ()) = tokio::join!(model.complete(request, sink), read);
+    assert_eq!(completion.expect("an answer").text, "Hello");
 }

@@ -7,7 +7,9 @@ use agenthub_models::{
 use serde_json::{Value, json};
 
 use crate::contract;
-use crate::provider::{KEY, Provider, Reply, ask, events, frames, gated, status, streamed};
+use crate::provider::{
+    KEY, Provider, Reply, ask, events, frames, gated, hands_out_while_it_grows, status, streamed,
+};
 
 fn chunk(parts: Value, finish: Option<&str>, output_tokens: u32) -> Value {
     let mut candidate = json!({"content": {"role": "model", "parts": parts}});
@@ -137,16 +139,7 @@ async fn pieces_are_handed_out_while_the_answer_grows() {
         frames(&[text("lo", Some("STOP"), 2)]),
     );
     let provider = Provider::start([reply]).await;
-    let model = Genai::new(settings(&provider)).expect("complete settings");
-    let (sink, mut reader) = deltas();
-    let read = async {
-        assert_eq!(reader.next().await.as_deref(), Some("Hel"));
-        open.send(()).expect("the provider waits for the reader");
-        assert_eq!(reader.next().await.as_deref(), Some("lo"));
-        assert_eq!(reader.next().await, None);
-    };
-    let (completion, ()) = tokio::join!(model.complete(question(), sink), read);
-    assert_eq!(completion.expect("an answer").text, "Hello");
+    hands_out_while_it_grows(settings(&provider), question(), open).await;
 }
 
 #[tokio::test]
