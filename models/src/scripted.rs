@@ -27,7 +27,6 @@ pub struct Scripted {
     requests: Arc<Mutex<Vec<Request>>>,
     calls: Arc<Calls>,
     delay: Duration,
-    calls_tools: bool,
 }
 
 impl Scripted {
@@ -71,19 +70,12 @@ impl Scripted {
             requests: Arc::default(),
             calls: Arc::default(),
             delay: Duration::ZERO,
-            calls_tools: false,
         }
     }
 
     /// Takes this long, on tokio's clock, before every answer.
     pub fn delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
-        self
-    }
-
-    /// Says that it [calls tools](LanguageModel::calls_tools).
-    pub fn calling_tools(mut self) -> Self {
-        self.calls_tools = true;
         self
     }
 
@@ -146,10 +138,6 @@ impl fmt::Debug for Scripted {
 impl LanguageModel for Scripted {
     fn name(&self) -> &str {
         "scripted"
-    }
-
-    fn calls_tools(&self) -> bool {
-        self.calls_tools
     }
 
     async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {

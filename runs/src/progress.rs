@@ -27,11 +27,8 @@ const TRUNCATED_BYTES: [usize; 3] = [16 * 1024, 1024, 64];
 
 /// Reports the progress of a step in flight. A piece is durable before [`World::show`](crate::World::show) sees it;
 /// pieces arrive in order and before the end of the step; decisions ignore them. Clones report for the same step.
-#[derive(Clone, Debug, Default)]
-pub struct Progress(Option<Reporter>);
-
 #[derive(Clone, Debug)]
-struct Reporter {
+pub struct Progress {
     key: StepKey,
     pieces: mpsc::Sender<Piece>,
     /// Cancelled when the step has ended or is recalled.
@@ -46,33 +43,25 @@ pub(crate) struct Piece {
 }
 
 impl Progress {
-    /// For a step without watchers: discards progress.
-    pub fn unseen() -> Self {
-        Self::default()
-    }
-
     pub(crate) fn new(key: StepKey, pieces: mpsc::Sender<Piece>, over: CancellationToken) -> Self {
-        Self(Some(Reporter { key, pieces, over }))
+        Self { key, pieces, over }
     }
 
     /// Reports a piece; waits while the queue is full. Pieces over 64 KiB of JSON are truncated: only the beginning of
     /// each text is kept. Pieces after the first 10,000 or 8 MiB of a run are dropped. No effect once the step has
     /// ended or was recalled.
     pub async fn note(&self, value: Value) {
-        let Some(Reporter { key, pieces, over }) = &self.0 else {
-            return;
-        };
         let piece = Piece {
-            key: key.clone(),
+            key: self.key.clone(),
             value: within(value),
         };
         // Yields to other tasks, so that endless progress can be cancelled.
         consume_budget().await;
         tokio::select! {
             biased;
-            () = over.cancelled() => {}
+            () = self.over.cancelled() => {}
             // An error means that no driver has the run any more.
-            _ = pieces.send(piece) => {}
+            _ = self.pieces.send(piece) => {}
         }
     }
 }

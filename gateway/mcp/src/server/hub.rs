@@ -100,10 +100,6 @@ impl Hub {
         self.state.subscribe()
     }
 
-    pub(super) fn is_here(&self) -> bool {
-        matches!(&*self.state.borrow(), State::Here(client) if is_connected(client))
-    }
-
     /// The connection, also while it is being mended. Waited for a moment if there is none.
     ///
     /// # Errors

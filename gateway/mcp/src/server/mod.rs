@@ -142,11 +142,6 @@ impl Server {
         http::router(&self.shared, address)
     }
 
-    /// True if the hub is there.
-    pub fn has_hub(&self) -> bool {
-        self.shared.hub.is_here()
-    }
-
     /// Ends all clients, calls back what they asked for, which may take 4 s, and leaves the hub.
     pub async fn stop(&self) {
         let shared = &self.shared;
