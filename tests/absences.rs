@@ -108,6 +108,7 @@ fn decisions_know_neither_runtime_nor_network() {
         "models/src/cassette/variable.rs",
         "models/src/offline/procedure.rs",
         "models/src/relevance.rs",
+        "proto/src/local.rs",
         "proto/src/socket/liveness.rs",
         "runs/src/begin.rs",
         "runs/src/approval.rs",

@@ -8,6 +8,7 @@ pub mod event;
 pub mod grpc;
 pub mod http2;
 pub mod json;
+pub mod local;
 mod message;
 pub mod private;
 pub mod slug;

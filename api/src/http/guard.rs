@@ -5,8 +5,7 @@
 //! allowed to (there is no CORS); so that it can neither change anything nor read under a name of its own that it has led here (DNS
 //! rebinding), two headers that pages cannot forge are looked at.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
+use agenthub_sdk::proto::local::is_local;
 use axum::http::{HeaderMap, Method, header, uri::Authority};
 
 use super::problem::{Kind, Problem};
@@ -28,7 +27,7 @@ impl Hosts {
     /// It goes to another name, or it would change something for a page of another site.
     pub(crate) fn check(self, method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
         let host = authority(headers);
-        if self == Self::Local && !host.as_ref().is_some_and(is_local) {
+        if self == Self::Local && !host.as_ref().is_some_and(|host| is_local(host.host())) {
             return Err(Kind::ForeignHost.with(
                 "it listens on loopback and answers to localhost and to addresses: call it by one of them, or have the \
                  proxy in front of it set `Host`",
@@ -52,16 +51,6 @@ impl Hosts {
 
 fn authority(headers: &HeaderMap) -> Option<Authority> {
     headers.get(header::HOST)?.to_str().ok()?.parse().ok()
-}
-
-fn is_local(authority: &Authority) -> bool {
-    let host = authority.host();
-    let name = host.trim_end_matches('.').to_ascii_lowercase();
-    let in_brackets = host.strip_prefix('[').and_then(|h| h.strip_suffix(']'));
-    name == "localhost"
-        || name.ends_with(".localhost")
-        || host.parse::<Ipv4Addr>().is_ok()
-        || in_brackets.is_some_and(|h| h.parse::<Ipv6Addr>().is_ok())
 }
 
 #[cfg(test)]

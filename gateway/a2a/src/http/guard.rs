@@ -3,8 +3,7 @@
 //! On loopback, requests under another name than this machine's are refused (DNS rebinding), as are requests that change something for a
 //! page of another origin.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
+use agenthub_sdk::proto::local::is_local;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header, uri::Authority};
 
 /// Origins that may ask.
@@ -26,7 +25,7 @@ impl Guard {
         headers: &HeaderMap,
     ) -> Result<(), (StatusCode, &'static str)> {
         let host = host(headers);
-        if self.local_only && !host.as_ref().is_some_and(is_local) {
+        if self.local_only && !host.as_ref().is_some_and(|host| is_local(host.host())) {
             let reason = "this hub listens on loopback and answers to localhost and to addresses";
             return Err((StatusCode::MISDIRECTED_REQUEST, reason));
         }
@@ -60,16 +59,6 @@ impl Guard {
 /// The host that a request names.
 pub(super) fn host(headers: &HeaderMap) -> Option<Authority> {
     headers.get(header::HOST)?.to_str().ok()?.parse().ok()
-}
-
-fn is_local(authority: &Authority) -> bool {
-    let host = authority.host();
-    let name = host.trim_end_matches('.').to_ascii_lowercase();
-    let in_brackets = host.strip_prefix('[').and_then(|h| h.strip_suffix(']'));
-    name == "localhost"
-        || name.ends_with(".localhost")
-        || host.parse::<Ipv4Addr>().is_ok()
-        || in_brackets.is_some_and(|h| h.parse::<Ipv6Addr>().is_ok())
 }
 
 #[cfg(test)]
