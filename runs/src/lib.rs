@@ -23,6 +23,7 @@ pub mod plan;
 mod progress;
 pub mod redact;
 pub mod run;
+pub mod schema;
 pub mod spans;
 mod strategy;
 pub mod tool_loop;

@@ -1,5 +1,6 @@
 //! The port's requests and answers as the crate `genai` has them.
 
+use agenthub_runs::schema;
 use genai::adapter::AdapterKind;
 use genai::chat::{ChatMessage, ChatOptions, ChatRequest, ChatResponseFormat, JsonSpec, StreamEnd};
 use serde_json::Value;
@@ -70,25 +71,21 @@ fn in_words(schema: &Value) -> String {
 
 /// True if every object in the schema names all its fields, requires them and allows no other.
 fn is_closed(schema: &Value) -> bool {
-    match schema {
-        Value::Object(map) => {
-            let is_object = map.get("type").is_some_and(|kind| match kind {
-                Value::Array(kinds) => kinds.iter().any(|kind| kind == "object"),
-                kind => kind == "object",
-            });
-            let properties = map.get("properties").and_then(Value::as_object);
-            let required = |name: &String| {
-                map.get("required")
-                    .and_then(Value::as_array)
-                    .is_some_and(|all| all.iter().any(|one| one == name))
-            };
-            let closed = map.get("additionalProperties") == Some(&Value::Bool(false))
-                && properties.is_some_and(|properties| properties.keys().all(required));
-            (closed || !(is_object || properties.is_some())) && map.values().all(is_closed)
-        }
-        Value::Array(all) => all.iter().all(is_closed),
-        _ => true,
-    }
+    schema::all(schema, &|map| {
+        let is_object = map.get("type").is_some_and(|kind| match kind {
+            Value::Array(kinds) => kinds.iter().any(|kind| kind == "object"),
+            kind => kind == "object",
+        });
+        let properties = map.get("properties").and_then(Value::as_object);
+        let required = |name: &String| {
+            map.get("required")
+                .and_then(Value::as_array)
+                .is_some_and(|all| all.iter().any(|one| one == name))
+        };
+        let closed = map.get("additionalProperties") == Some(&Value::Bool(false))
+            && properties.is_some_and(|properties| properties.keys().all(required));
+        closed || !(is_object || properties.is_some())
+    })
 }
 
 fn schema_name(name: &str) -> Result<&str, Error> {
@@ -146,6 +143,11 @@ mod tests {
                 false,
             ),
             (json!({"type": "string"}), true),
+            // Values are no schemas.
+            (
+                json!({"enum": [{"type": "object"}], "default": {"properties": {}}}),
+                true,
+            ),
         ] {
             assert_eq!(is_closed(&schema), expected, "{schema}");
         }

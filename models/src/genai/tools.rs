@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use agenthub_runs::schema;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -144,25 +145,16 @@ fn wrapped(mut schema: Map<String, Value>) -> Value {
     top.insert("properties".into(), json!({ INPUT: schema }));
     top.insert("required".into(), json!([INPUT]));
     let mut top = Value::Object(top);
-    lead_to_input(&mut top);
+    schema::change(&mut top, &lead_to_input);
     top
 }
 
 /// References to the whole schema lead to where it is.
-fn lead_to_input(schema: &mut Value) {
-    match schema {
-        Value::Object(map) => {
-            for (key, value) in map {
-                match value {
-                    Value::String(to) if key == "$ref" && to == "#" => {
-                        *to = format!("#/properties/{INPUT}");
-                    }
-                    value => lead_to_input(value),
-                }
-            }
-        }
-        Value::Array(all) => all.iter_mut().for_each(lead_to_input),
-        _ => {}
+fn lead_to_input(schema: &mut Map<String, Value>) {
+    if let Some(Value::String(to)) = schema.get_mut("$ref")
+        && to == "#"
+    {
+        *to = format!("#/properties/{INPUT}");
     }
 }
 
@@ -267,7 +259,7 @@ mod tests {
 
     #[test]
     fn references_hold_inside_the_wrapping() {
-        let schema = json!({"$defs": {"N": {"type": "null"}}, "anyOf": [{"$ref": "#/$defs/N"}, {"items": {"$ref": "#"}}]});
+        let schema = json!({"$defs": {"N": {"type": "null"}}, "default": {"$ref": "#"}, "anyOf": [{"$ref": "#/$defs/N"}, {"items": {"$ref": "#"}}]});
         let Schema::Wrapped(wire) = Schema::of(&schema) else {
             panic!("it is sent as it is");
         };
@@ -275,6 +267,8 @@ mod tests {
         let any_of = &wire["properties"]["input"]["anyOf"];
         assert_eq!(any_of[0]["$ref"], "#/$defs/N");
         assert_eq!(any_of[1]["items"]["$ref"], "#/properties/input");
+        let default = &wire["properties"]["input"]["default"];
+        assert_eq!(default, &json!({"$ref": "#"}), "a value is no reference");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use agenthub_runs::schema;
 use serde_json::{Map, Number, Value, json};
 
 use super::{
@@ -347,7 +348,7 @@ impl<'a> Filler<'a> {
         let mut schema = schema;
         for _ in 0..MAX_DEPTH {
             let referred = schema.get("$ref").and_then(Value::as_str);
-            let referred = referred.and_then(|to| self.root.pointer(to.strip_prefix('#')?));
+            let referred = referred.and_then(|to| schema::referred(self.root, to));
             let one = || {
                 let lists = ["anyOf", "oneOf", "allOf"];
                 let list = lists.iter().find_map(|key| schema.get(key)?.as_array())?;

@@ -7,6 +7,7 @@
 use serde_json::{Map, Value};
 
 use super::{faults::listed, references::index, types::Types};
+use crate::schema::referred;
 
 /// Maximum schemas visited for one shape.
 const FUEL: usize = 256;
@@ -103,7 +104,8 @@ fn expanded<'s>(root: &'s Value, schema: &'s Value, fuel: &mut usize) -> Alterna
     };
     *fuel = left;
     let mut all = vec![vec![fields]];
-    if let Some(target) = referred(root, fields) {
+    let reference = fields.get("$ref").and_then(Value::as_str);
+    if let Some(target) = reference.and_then(|to| referred(root, to)) {
         all = both(all, expanded(root, target, fuel));
     }
     for part in list(fields, "allOf") {
@@ -134,12 +136,6 @@ fn both<'s>(one: Alternatives<'s>, other: Alternatives<'s>) -> Alternatives<'s> 
         other.iter().map(joined).collect::<Vec<_>>()
     };
     one.iter().flat_map(with).collect()
-}
-
-fn referred<'s>(root: &'s Value, fields: &Map<String, Value>) -> Option<&'s Value> {
-    let pointer = fields.get("$ref")?.as_str()?.strip_prefix('#')?;
-    let is_plain = !pointer.contains('%');
-    is_plain.then(|| root.pointer(pointer)).flatten()
 }
 
 fn list<'s>(fields: &'s Map<String, Value>, key: &str) -> &'s [Value] {

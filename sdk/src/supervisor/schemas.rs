@@ -3,6 +3,7 @@
 //! Cards are written by strangers: what cannot be read within these bounds is left out, and a model provider, which refuses a whole
 //! request for one bad schema, never sees it.
 
+use agenthub_runs::schema;
 use serde_json::{Map, Value};
 
 /// The longest schema that is passed on, in bytes of JSON, with everything that it refers to written out.
@@ -102,7 +103,7 @@ impl Writing<'_> {
 
     /// The target of a reference within the document.
     fn referred(&mut self, reference: &str, depth: usize) -> Option<Map<String, Value>> {
-        let target = self.root.pointer(reference.strip_prefix('#')?)?;
+        let target = schema::referred(self.root, reference)?;
         match self.written_out(target, depth + 1)? {
             Value::Object(fields) => Some(fields),
             _ => None,

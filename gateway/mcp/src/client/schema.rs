@@ -2,7 +2,7 @@
 //!
 //! What is left out of a schema here is still checked by the server itself.
 
-use agenthub_sdk::Tool;
+use agenthub_sdk::{Tool, runs::schema::change};
 use serde_json::{Map, Value, json};
 
 /// The longest schema, in bytes of JSON: a model reads all of it.
@@ -11,34 +11,6 @@ const MAX_BYTES: usize = 32 * 1024;
 /// The types of JSON Schema.
 const TYPES: [&str; 7] = [
     "array", "boolean", "integer", "null", "number", "object", "string",
-];
-
-/// The keywords whose value is a schema.
-const SCHEMA: [&str; 12] = [
-    "additionalItems",
-    "additionalProperties",
-    "contains",
-    "contentSchema",
-    "else",
-    "if",
-    "items",
-    "not",
-    "propertyNames",
-    "then",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-];
-
-/// The keywords whose value is an array of schemas.
-const SCHEMAS: [&str; 5] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
-
-/// The keywords whose value is an object of schemas.
-const NAMED: [&str; 5] = [
-    "$defs",
-    "definitions",
-    "dependentSchemas",
-    "patternProperties",
-    "properties",
 ];
 
 /// A schema that an agent can use.
@@ -82,39 +54,18 @@ pub(super) fn fit(schema: Option<&Value>) -> Result<Fit, String> {
             changed: None,
         });
     }
-    walk(&mut schema, &renew);
+    change(&mut schema, &renew);
     if Tool::check_schema(&schema).is_ok() {
         let changed = Some("its schema, of an older draft, was read as JSON Schema 2020-12");
         return Ok(Fit { schema, changed });
     }
-    walk(&mut schema, &loosen);
+    change(&mut schema, &loosen);
     Tool::check_schema(&schema).map(|()| Fit {
         schema,
         changed: Some(
             "references to other documents and patterns of its schema are left to the server",
         ),
     })
-}
-
-/// Changes a schema and those within it.
-fn walk(schema: &mut Value, change: &dyn Fn(&mut Map<String, Value>)) {
-    let Value::Object(schema) = schema else {
-        return;
-    };
-    change(schema);
-    for (keyword, value) in schema {
-        let keyword = keyword.as_str();
-        match value {
-            Value::Object(_) if SCHEMA.contains(&keyword) => walk(value, change),
-            Value::Array(schemas) if SCHEMAS.contains(&keyword) => {
-                schemas.iter_mut().for_each(|s| walk(s, change));
-            }
-            Value::Object(schemas) if NAMED.contains(&keyword) => {
-                schemas.values_mut().for_each(|s| walk(s, change));
-            }
-            _ => {}
-        }
-    }
 }
 
 /// Brings the keywords of older drafts to 2020-12.
