@@ -293,3 +293,76 @@ impl fmt::Debug for EventStream {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use agenthub_broker::{Server, Settings};
+    use tonic::service::Routes;
+
+    use super::*;
+
+    fn unavailable() -> Error {
+        Error::from_status(&Status::unavailable("it is away"))
+    }
+
+    fn gap(why: &str) -> Result<Opened, SubscribeError> {
+        Err(SubscribeError::Gap(why.to_owned()))
+    }
+
+    async fn stream() -> (Server, EventStream) {
+        let address = "127.0.0.1:0".parse().expect("an address");
+        let hub = Server::start(Settings::default(), address, Routes::default()).await;
+        let hub = hub.expect("a free port");
+        let url = format!("http://{}", hub.address());
+        let client = Client::builder(url).agent_id("watcher").connect().await;
+        let request = SubscribeToTasksRequest {
+            agent_id: "watcher".to_owned(),
+            observe: true,
+            ..SubscribeToTasksRequest::default()
+        };
+        let client = client.expect("the hub is there");
+        let events = client.task_events(request).await.expect("a stream");
+        (hub, events)
+    }
+
+    /// Lets it subscribe again, and says what it gives before events.
+    async fn back(events: &mut EventStream) -> Option<Error> {
+        let State::Opening(opening) = std::mem::replace(&mut events.state, State::Over) else {
+            panic!("it does not come back: {events:?}");
+        };
+        let result = timeout(Duration::from_secs(20), opening).await;
+        events.tried(result.expect("the hub answers"))
+    }
+
+    /// A break between the answer that there is a gap and the next subscription changes neither the gap nor its reason.
+    #[tokio::test]
+    async fn a_gap_is_told_once_however_often_the_stream_breaks_before_it_is_back() {
+        let (_hub, mut events) = stream().await;
+        events.position = "gone".to_owned();
+        events.broke(unavailable()).expect("it is asked for again");
+        assert_eq!(events.tried(gap("the log is another")), None);
+        assert_eq!(events.position(), "", "it begins anew");
+        for _ in 0..2 {
+            assert_eq!(
+                events.tried(Err(SubscribeError::Failed(unavailable()))),
+                None
+            );
+        }
+        let missed = Error::Missed("the log is another".to_owned());
+        assert_eq!(back(&mut events).await, Some(missed));
+        assert_ne!(events.position(), "", "it stands where the hub is");
+
+        events.broke(unavailable()).expect("it is asked for again");
+        assert_eq!(back(&mut events).await, None, "it is no gap any more");
+        assert!(matches!(events.state, State::Open { .. }));
+    }
+
+    #[tokio::test]
+    async fn a_hub_that_says_no_position_leaves_a_gap_at_the_next_break() {
+        let (_hub, mut events) = stream().await;
+        events.position.clear();
+        events.broke(unavailable()).expect("it is asked for again");
+        let missed = back(&mut events).await;
+        assert!(matches!(missed, Some(Error::Missed(_))), "{missed:?}");
+    }
+}
