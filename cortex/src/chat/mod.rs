@@ -26,7 +26,6 @@ pub(crate) mod prompt;
 pub(crate) mod proxied;
 mod readable;
 pub(crate) mod recall;
-mod scan;
 mod task_sink;
 pub(crate) mod turn;
 mod view;

@@ -1,183 +1,77 @@
 //! Takes what the user may read out of a decision that is still being written, so that answers appear as they come.
 
-use super::{
-    scan::{Scanner, Token},
-    turn::SEPARATOR,
-};
+use agenthub_sdk::runs::model::growing::{GrowingJson, JsonValue, member, text};
 
-/// The longest key or kind that means something.
-const MAX_WORD: usize = 32;
+use super::turn::SEPARATOR;
 
 /// Follows a growing answer. What [`push`](Self::push) returns, put together, is the text of the `chat.response` actions, joined
 /// with [`SEPARATOR`]. From an answer that turns out not to be a decision, text may have been taken all the same: the
 /// caller compares.
 #[derive(Debug, Default)]
 pub(crate) struct Partial {
-    scanner: Scanner,
-    /// The key that was read last in the outermost object, and in the action.
-    root_key: String,
-    key: String,
-    action: Action,
-    /// The responses that have been begun.
-    responses: usize,
-    reading: Reading,
-    out: String,
-}
-
-/// The action that is being read.
-#[derive(Debug, Default)]
-struct Action {
-    kind: Kind,
-    has_target: bool,
-    has_text: bool,
-    begun: bool,
-    /// Text that waits until the kind is known.
-    held: String,
-    /// The kind, while it is being read.
-    word: String,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum Kind {
-    #[default]
-    Unknown,
-    Response,
-    Other,
-}
-
-/// Purpose of the open string.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum Reading {
-    #[default]
-    Nothing,
-    Key,
-    Kind,
-    Text,
+    answer: GrowingJson,
+    /// Length of the text that was returned, in bytes.
+    shown: usize,
 }
 
 impl Partial {
     /// Reads on, and returns what became readable.
     pub(crate) fn push(&mut self, chunk: &str) -> String {
-        for c in chunk.chars() {
-            // What follows the decision is prose.
-            let is_over = self.scanner.open().is_empty() && self.responses > 0;
-            if is_over {
-                break;
-            }
-            let closes_action = matches!(c, '}') && self.in_action();
-            if let Some(token) = self.scanner.read(c) {
-                self.take(token, closes_action);
-            }
-        }
-        std::mem::take(&mut self.out)
+        let Some(text) = self.answer.push(chunk, readable) else {
+            return String::new();
+        };
+        let grown = text.get(self.shown..).unwrap_or_default().to_owned();
+        self.shown += grown.len();
+        grown
     }
+}
 
-    fn take(&mut self, token: Token, was_in_action: bool) {
-        match token {
-            Token::Open if self.in_action() => self.action = Action::default(),
-            Token::Open => {}
-            Token::Close => {
-                if was_in_action {
-                    self.end_action();
-                }
-            }
-            Token::KeyStart => {
-                self.key.clear();
-                self.reading = Reading::Key;
-            }
-            Token::KeyEnd => self.end_key(),
-            Token::TextStart => self.reading = self.purpose(),
-            Token::TextEnd => self.end_text(),
-            Token::Char(c) => self.put(c),
-            Token::Broken => {
-                self.action = Action::default();
-                self.reading = Reading::Nothing;
-            }
-        }
-    }
+/// The text of the responses in a decision so far: an action on its own, a list of them, or an object with the list.
+fn readable(decision: &JsonValue<'_>, is_over: bool) -> Option<String> {
+    let actions = match (decision, member(decision, "actions")) {
+        (JsonValue::Array(actions), _) | (_, Some(JsonValue::Array(actions))) => &actions[..],
+        _ => std::slice::from_ref(decision),
+    };
+    let last = actions.len().saturating_sub(1);
+    let responses = actions.iter().enumerate().filter_map(|(at, action)| {
+        let is_whole = is_over || at != last;
+        response(action, is_whole).filter(|text| !text.is_empty())
+    });
+    let responses: Vec<&str> = responses.collect();
+    (!responses.is_empty()).then(|| responses.join(SEPARATOR))
+}
 
-    /// True if the innermost container is an action: on its own, in a list, or in the list of a decision.
-    fn in_action(&self) -> bool {
-        match self.scanner.open() {
-            [true] | [false, true] => true,
-            [true, false, true] => self.root_key == "actions",
-            _ => false,
+/// The text of an action, if it says something to the user.
+fn response<'v>(action: &'v JsonValue<'_>, is_whole: bool) -> Option<&'v str> {
+    let JsonValue::Object(members) = action else {
+        return None;
+    };
+    let first = |names: &[&str]| {
+        let named = |(key, value): &'v (_, JsonValue<'_>)| {
+            names.contains(&&**key).then(|| text(value)).flatten()
+        };
+        members.iter().find_map(named)
+    };
+    let kind = first(&["type", "action"]);
+    let is_response = match kind {
+        // Of what is written last, more may come.
+        Some(kind) => {
+            let is_last = members.last().is_some_and(|(key, _)| is_kind(key));
+            kind == "chat.response" && (is_whole || !is_last)
         }
-    }
+        // An action with a text and without kind or target is a response.
+        None => is_whole && !members.iter().any(|(key, _)| is_target(key)),
+    };
+    let said = first(&["text", "responseText", "response_text"]);
+    said.filter(|_| is_response)
+}
 
-    fn end_key(&mut self) {
-        self.reading = Reading::Nothing;
-        if self.scanner.open() == [true] {
-            self.root_key.clone_from(&self.key);
-        }
-        if self.in_action() && matches!(&*self.key, "targetAgent" | "target_agent") {
-            self.action.has_target = true;
-        }
-    }
+fn is_kind(key: &str) -> bool {
+    matches!(key, "type" | "action")
+}
 
-    /// Purpose of the string that begins here.
-    fn purpose(&mut self) -> Reading {
-        if !self.in_action() {
-            return Reading::Nothing;
-        }
-        match &*self.key {
-            "type" | "action" => Reading::Kind,
-            "text" | "responseText" | "response_text" if !self.action.has_text => {
-                self.action.has_text = true;
-                Reading::Text
-            }
-            _ => Reading::Nothing,
-        }
-    }
-
-    fn put(&mut self, c: char) {
-        match (self.reading, self.action.kind) {
-            (Reading::Key, _) if self.key.len() < MAX_WORD => self.key.push(c),
-            (Reading::Kind, _) if self.action.word.len() < MAX_WORD => self.action.word.push(c),
-            (Reading::Text, Kind::Response) => {
-                self.begin_response();
-                self.out.push(c);
-            }
-            (Reading::Text, Kind::Unknown) => self.action.held.push(c),
-            _ => {}
-        }
-    }
-
-    fn end_text(&mut self) {
-        if std::mem::take(&mut self.reading) != Reading::Kind {
-            return;
-        }
-        if self.action.word == "chat.response" {
-            self.action.kind = Kind::Response;
-            self.release();
-        } else {
-            self.action.kind = Kind::Other;
-        }
-    }
-
-    /// An action with a text and without kind or target is a response.
-    fn end_action(&mut self) {
-        if self.action.kind == Kind::Unknown && !self.action.has_target {
-            self.release();
-        }
-        self.action = Action::default();
-    }
-
-    fn release(&mut self) {
-        if !self.action.held.is_empty() {
-            self.begin_response();
-            self.out.push_str(&std::mem::take(&mut self.action.held));
-        }
-    }
-
-    fn begin_response(&mut self) {
-        if !std::mem::replace(&mut self.action.begun, true) {
-            if self.responses > 0 {
-                self.out.push_str(SEPARATOR);
-            }
-            self.responses += 1;
-        }
-    }
+fn is_target(key: &str) -> bool {
+    matches!(key, "targetAgent" | "target_agent")
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! Text of other people and agents enters a [`Request`] as [`Part::Data`]: quoted, never an instruction ([`quote`]).
 
+pub mod growing;
 pub mod quote;
 mod request;
 mod tokens;

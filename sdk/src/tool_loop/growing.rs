@@ -1,12 +1,13 @@
 //! The text in an answer of JSON that is still being written.
 
-use serde_json::Value;
+use agenthub_runs::model::growing::{GrowingJson, member, text};
 
 /// Follows one text of an answer.
 #[derive(Debug)]
 pub(super) struct Growing {
-    pointer: String,
-    answer: String,
+    /// Names of the members on the way to the text.
+    path: Vec<String>,
+    answer: GrowingJson,
     /// Length of the text that was given out, in bytes.
     given: usize,
 }
@@ -14,54 +15,30 @@ pub(super) struct Growing {
 impl Growing {
     /// Follows the text at this JSON Pointer through objects.
     pub(super) fn new(pointer: &str) -> Self {
+        let names = pointer.split('/').skip(1);
         Self {
-            pointer: pointer.to_owned(),
-            answer: String::new(),
+            path: names
+                .map(|name| name.replace("~1", "/").replace("~0", "~"))
+                .collect(),
+            answer: GrowingJson::default(),
             given: 0,
         }
     }
 
     /// Reads on. Returns what the text has grown by, where that can be told.
     pub(super) fn add(&mut self, piece: &str) -> Option<String> {
-        self.answer.push_str(piece);
-        let begun = self.answer.find('{')?;
-        let so_far: Value = serde_json::from_str(&closed(&self.answer[begun..])).ok()?;
-        let text = so_far.pointer(&self.pointer)?.as_str()?;
-        let grown = text.get(self.given..).filter(|grown| !grown.is_empty())?;
-        self.given = text.len();
-        Some(grown.to_owned())
+        let so_far = self.answer.push(piece, |value, _| {
+            let mut names = self.path.iter();
+            let found = names.try_fold(value, |value, name| member(value, name))?;
+            text(found).map(str::to_owned)
+        })?;
+        let grown = so_far
+            .get(self.given..)
+            .filter(|grown| !grown.is_empty())?
+            .to_owned();
+        self.given = so_far.len();
+        Some(grown)
     }
-}
-
-/// The beginning of a JSON value, with what it needs to be one. What follows the value is left out.
-fn closed(begun: &str) -> String {
-    let mut open = Vec::new();
-    let (mut in_string, mut is_escaped) = (false, false);
-    let mut end = begun.len();
-    for (at, c) in begun.char_indices() {
-        match c {
-            _ if is_escaped => is_escaped = false,
-            '\\' if in_string => is_escaped = true,
-            '"' => in_string = !in_string,
-            _ if in_string => {}
-            '{' => open.push('}'),
-            '[' => open.push(']'),
-            '}' | ']' => {
-                open.pop();
-                if open.is_empty() {
-                    end = at + c.len_utf8();
-                    break;
-                }
-            }
-            _ => {}
-        }
-    }
-    let mut whole = begun[..end].to_owned();
-    if in_string {
-        whole.push('"');
-    }
-    whole.extend(open.iter().rev());
-    whole
 }
 
 #[cfg(test)]
@@ -85,8 +62,8 @@ mod tests {
         let steps = [
             ("```json\n{\"note\": [\"{\"], \"dra", None),
             ("ft\": {\"text\": \"Hello", Some("Hello")),
-            (" wor\\", None),
-            ("nld", Some(" wor\nld")),
+            (" wor\\", Some(" wor")),
+            ("nld", Some("\nld")),
             ("\", \"metadata\": {}}} and {more", None),
         ];
         for (piece, expected) in steps {
