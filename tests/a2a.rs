@@ -53,7 +53,7 @@ fn the_official_python_client_uses_an_agent() {
     let script = script.to_str().expect("a path in Unicode");
     let url = format!("http://{http}/agents/agent_echo");
     let args = [script, &url, "JSONRPC", "HTTP+JSON", "GRPC"];
-    let client = Process::start_other(&python, system.folder(), &args);
+    let client = Process::start_other(&python, system.folder(), "", &args);
     let finished = client.finish("");
     assert_eq!(finished.code, Some(0), "{finished:?}");
 }

@@ -25,7 +25,7 @@ fn offered(system: &System, words: &[&str]) -> Vec<String> {
         words,
     ]
     .concat();
-    let done = Process::start_other("bash", system.folder(), &args).finish("");
+    let done = Process::start_other("bash", system.folder(), "", &args).finish("");
     assert_eq!(done.stderr, "", "{words:?}");
     let lines = done.stdout.lines().filter(|line| !line.is_empty());
     lines.map(str::to_owned).collect()

@@ -6,6 +6,7 @@ mod a2a;
 mod absences;
 mod agent_files;
 mod agents;
+mod approving_tools;
 mod chat;
 mod command_line;
 mod completing;

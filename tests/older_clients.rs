@@ -22,7 +22,7 @@ impl Older {
 
     fn start(&self, system: &System, what: &str) -> Process {
         let program = self.0.to_str().expect("a path in Unicode");
-        Process::start_other(program, system.folder(), &[what, system.grpc()])
+        Process::start_other(program, system.folder(), "", &[what, system.grpc()])
     }
 
     /// Starts its echo agent, and waits until it is online.

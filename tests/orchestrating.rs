@@ -214,25 +214,11 @@ fn without_a_specialist_the_run_does_without_or_says_what_is_missing() {
     );
 }
 
-/// Everything in one process, with its data on disk.
-fn durable_up(system: &System) -> Process {
-    let up = system.start(&[
-        "up",
-        "--json",
-        "--grpc",
-        system.grpc(),
-        "--http",
-        "127.0.0.1:0",
-    ]);
-    up.line("the banner");
-    up
-}
-
 /// spec: ORC-11.5, ORC-3, ORC-12.3
 #[test]
 fn killed_in_the_middle_a_run_goes_on_from_its_plan_and_ends_once() {
     let system = System::bare(free_address());
-    let up = durable_up(&system);
+    let up = system.start_durable_up();
     let brief = format!("{DEMANDING}  approvals: [content.write]\n");
     fs::write(system.folder().join("brief.yaml"), brief).expect("the folder is ours");
     let started = system.run(&["run", "brief.yaml", "--detach"], "");
@@ -248,7 +234,7 @@ fn killed_in_the_middle_a_run_goes_on_from_its_plan_and_ends_once() {
     };
     let first = pending();
     up.kill();
-    let up = durable_up(&system);
+    let up = system.start_durable_up();
     // The same approval is requested again; its decision counts once.
     assert_eq!(pending(), first);
     let approve = |approval: &str| system.run(&["runs", "approve", &id, approval], "");
@@ -258,7 +244,7 @@ fn killed_in_the_middle_a_run_goes_on_from_its_plan_and_ends_once() {
         Some(pending()).filter(|next| *next != first)
     });
     up.kill();
-    let _up = durable_up(&system);
+    let _up = system.start_durable_up();
     assert_eq!(pending(), second);
     assert_eq!(approve(&second).code, Some(0));
 
@@ -295,7 +281,7 @@ fn killed_in_the_middle_a_run_goes_on_from_its_plan_and_ends_once() {
 fn killed_wherever_it_is_a_run_goes_on_and_who_watches_misses_nothing() {
     let system = System::bare(free_address());
     fs::write(system.folder().join("brief.yaml"), DEMANDING).expect("the folder is ours");
-    let mut up = durable_up(&system);
+    let mut up = system.start_durable_up();
     // While the model is called, while a specialist computes, writes and reviews, and while the second round is
     // planned.
     for (round, moment) in [
@@ -319,7 +305,7 @@ fn killed_wherever_it_is_a_run_goes_on_and_who_watches_misses_nothing() {
             }
         }
         up.kill();
-        up = durable_up(&system);
+        up = system.start_durable_up();
         let finished = watching.wait();
         lines.extend(finished.stdout.lines().map(str::to_owned));
         let frames = frames_in(&lines.join("\n"));

@@ -29,7 +29,7 @@ fn an_agent_in_python_does_its_work_and_what_waited_while_it_was_away() {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/agent.py");
     let program = program.to_str().expect("a path in Unicode");
     let start = || {
-        let agent = Process::start_other(&python, system.folder(), &[program, system.grpc()]);
+        let agent = Process::start_other(&python, system.folder(), "", &[program, system.grpc()]);
         agent.line_with("connected");
         agent
     };

@@ -116,6 +116,27 @@ impl System {
         Process::start_in(environment, self.folder(), &self.hub(), &args)
     }
 
+    /// Starts or restarts everything in one process with its data on disk, on the system's address.
+    pub(crate) fn start_durable_up(&self) -> Process {
+        let up = self.start(&[
+            "up",
+            "--json",
+            "--grpc",
+            self.grpc(),
+            "--http",
+            "127.0.0.1:0",
+        ]);
+        up.line("the banner");
+        up
+    }
+
+    /// Starts a test of this program that is ignored, as a process of this system.
+    pub(crate) fn start_test(&self, name: &str) -> Process {
+        let this_program = std::env::current_exe().expect("it has a path");
+        let args = ["--exact", name, "--ignored", "--nocapture"];
+        Process::start_other(&this_program, self.folder(), &self.hub(), &args)
+    }
+
     /// Working directory of its programs.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()

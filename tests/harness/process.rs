@@ -1,6 +1,7 @@
 //! A process of the binary under test.
 
 use std::{
+    ffi::OsStr,
     io::{BufRead, BufReader, Read, Write},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -66,8 +67,13 @@ impl Process {
     }
 
     /// Starts another program in `folder`.
-    pub(crate) fn start_other(program: &str, folder: &Path, args: &[&str]) -> Self {
-        Self::spawn(Command::new(program), &[], folder, "", args)
+    pub(crate) fn start_other(
+        program: impl AsRef<OsStr>,
+        folder: &Path,
+        hub: &str,
+        args: &[&str],
+    ) -> Self {
+        Self::spawn(Command::new(program), &[], folder, hub, args)
     }
 
     fn spawn(
