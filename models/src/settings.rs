@@ -36,12 +36,13 @@ pub struct Settings {
     /// (`OPENAI_BASE_URL`, `ANTHROPIC_BASE_URL`, `AWS_ENDPOINT_URL_BEDROCK_RUNTIME`).
     pub endpoint: Option<String>,
     /// The key; for Vertex, an access token. If not given, the provider's usual variable is read. Vertex has the application
-    /// default credentials then, and Bedrock an access key in `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and
-    /// `AWS_SESSION_TOKEN`.
+    /// default credentials then, and Bedrock the credentials of AWS: an access key in `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and
+    /// `AWS_SESSION_TOKEN`, else a web identity, a profile (`AWS_PROFILE`), a container's or an instance's.
     pub api_key: Option<Secret>,
     /// The Google Cloud project (`GCP_PROJECT`, `GOOGLE_CLOUD_PROJECT`), else the one of the credentials.
     pub project: Option<String>,
-    /// The Google Cloud location (`GCP_LOCATION`), else `global`; for Bedrock the region (`AWS_REGION`), else `us-east-1`.
+    /// The Google Cloud location (`GCP_LOCATION`), else `global`; for Bedrock the region (`AWS_REGION`), else the
+    /// profile's, else `us-east-1`.
     pub location: Option<String>,
     /// Deadline of a call, retries included; at most a day.
     pub timeout: Duration,

@@ -1,8 +1,12 @@
-//! Bedrock's API key from an AWS access key.
+//! Bedrock's API key from AWS credentials.
 //!
 //! Bedrock takes short-term API keys that anybody can make who has an access key: a request for `CallWithBearerToken`, signed
 //! with Signature Version 4 in its query, in Base64. AWS documents them as "short-term Amazon Bedrock API keys"; nothing is
-//! sent to make one.
+//! sent to make one. The request is signed here, as `reqsign` signs a query without the hash of the body, which Bedrock wants.
+
+mod outside;
+mod provider;
+mod source;
 
 use std::fmt::Write;
 use std::time::SystemTime;
@@ -13,6 +17,9 @@ use base64::engine::general_purpose::STANDARD;
 use ring::{digest, hmac};
 
 use super::Secret;
+pub(super) use outside::context;
+pub(super) use provider::{AwsCredentials, NO_CREDENTIALS};
+pub(super) use source::{Profiles, Source};
 
 /// Lifetime of a key made here. Each call makes its own.
 const LIFETIME_S: u32 = 3_600;
@@ -22,18 +29,23 @@ const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
 /// An access key as AWS gives it out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct AccessKey {
+pub(super) struct Keys {
     pub(super) id: String,
     pub(super) secret: Secret,
     /// With keys that last for a time only.
     pub(super) session: Option<Secret>,
-    /// Region in which the model is asked.
-    pub(super) region: String,
+}
+
+/// An access key, and the region in which the model is asked.
+#[derive(Debug)]
+struct AccessKey {
+    keys: Keys,
+    region: String,
 }
 
 impl AccessKey {
     /// An API key that is good from `now` on for an hour, or as long as the session is.
-    pub(super) fn api_key(&self, now: SystemTime) -> String {
+    fn api_key(&self, now: SystemTime) -> String {
         let request = format!("{HOST}/?{}&Version=1", self.signed_query(now));
         format!("bedrock-api-key-{}", STANDARD.encode(request))
     }
@@ -45,9 +57,9 @@ impl AccessKey {
         // In the order of their names, as they are signed.
         let mut query = format!(
             "Action=CallWithBearerToken&X-Amz-Algorithm={ALGORITHM}&X-Amz-Credential={}&X-Amz-Date={time}&X-Amz-Expires={LIFETIME_S}",
-            encoded(&format!("{}/{scope}", self.id)),
+            encoded(&format!("{}/{scope}", self.keys.id)),
         );
-        if let Some(session) = &self.session {
+        if let Some(session) = &self.keys.session {
             // Before the signed headers.
             query.push_str(&format!(
                 "&X-Amz-Security-Token={}",
@@ -71,7 +83,7 @@ impl AccessKey {
             let key = hmac::Key::new(hmac::HMAC_SHA256, key);
             hmac::sign(&key, text.as_bytes()).as_ref().to_vec()
         };
-        let secret = format!("AWS4{}", self.secret.reveal()).into_bytes();
+        let secret = format!("AWS4{}", self.keys.secret.reveal()).into_bytes();
         let key = scope.iter().fold(secret, |key, part| sign(&key, part));
         hex(&sign(&key, text))
     }
@@ -115,9 +127,11 @@ mod tests {
 
     fn key(region: &str, session: Option<&str>) -> AccessKey {
         AccessKey {
-            id: "AKIAIOSFODNN7EXAMPLE".into(),
-            secret: Secret::new("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
-            session: session.map(Secret::new),
+            keys: Keys {
+                id: "AKIAIOSFODNN7EXAMPLE".into(),
+                secret: Secret::new("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
+                session: session.map(Secret::new),
+            },
             region: region.into(),
         }
     }

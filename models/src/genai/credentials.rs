@@ -1,38 +1,43 @@
 //! The key or token that a call carries.
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use gcp_auth::TokenProvider;
 use tokio::sync::OnceCell;
 
-use super::aws::AccessKey;
-use super::settings::Credential;
+use super::aws::{self, AwsCredentials};
+use super::settings::{ConfigError, Credential};
 use crate::{Error, Secret};
 
 const SCOPES: &[&str] = &["https://www.googleapis.com/auth/cloud-platform"];
 
-/// Source of a call's key. Google's tokens are kept and renewed by their provider.
+/// Source of a call's key. Credentials of AWS and tokens of Google are kept and renewed by their providers.
 pub(super) enum Credentials {
     Key(Secret),
-    Aws(AccessKey),
+    Aws(AwsCredentials),
     Google(OnceCell<Arc<dyn TokenProvider>>),
 }
 
 impl Credentials {
-    pub(super) fn new(credential: Credential) -> Self {
-        match credential {
+    /// # Errors
+    ///
+    /// TLS cannot be set up.
+    pub(super) fn new(credential: Credential) -> Result<Self, ConfigError> {
+        Ok(match credential {
             Credential::Key(key) => Self::Key(key),
-            Credential::Aws(key) => Self::Aws(key),
+            Credential::Aws { source, region } => {
+                let context = aws::context().map_err(|e| ConfigError::Tls(e.to_string()))?;
+                Self::Aws(AwsCredentials::new(&source, region, context))
+            }
             Credential::GoogleDefault => Self::Google(OnceCell::new()),
-        }
+        })
     }
 
     /// The key for one call.
     pub(super) async fn key(&self) -> Result<String, Error> {
         match self {
             Self::Key(key) => Ok(key.reveal().to_owned()),
-            Self::Aws(key) => Ok(key.api_key(SystemTime::now())),
+            Self::Aws(credentials) => credentials.api_key().await,
             Self::Google(cell) => {
                 let token = google(cell).await?.token(SCOPES).await;
                 Ok(token

@@ -34,8 +34,8 @@ pub use settings::ConfigError;
 /// Deadline of connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Deadline for finding the project of the credentials.
-const PROJECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Deadline for finding the credentials, or their project.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest time that a call may be given.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -108,7 +108,7 @@ impl Genai {
             calls_tools: resolved.calls_tools(),
             model: ModelIden::new(resolved.kind, resolved.model),
             endpoint: resolved.address,
-            credentials: Credentials::new(resolved.credential),
+            credentials: Credentials::new(resolved.credential)?,
             timeout: settings.timeout.min(LONGEST_TIMEOUT),
             max_retries: settings.max_retries,
             backoff: settings.backoff,
@@ -117,17 +117,29 @@ impl Genai {
     }
 
     /// Finds out what every call would fail without: for Vertex, a project that neither the settings nor the environment name must be
-    /// that of the credentials. Asks Google's metadata service for at most 5 s then, and the model never.
+    /// that of the credentials; for Bedrock with credentials of AWS, that there are some. Asks the services that give them for at most 5 s then, and
+    /// the model never.
     ///
     /// # Errors
     ///
     /// [`Error::Misconfigured`] says in one line what to set.
     pub async fn check(&self) -> Result<(), Error> {
+        if let Credentials::Aws(credentials) = &self.credentials {
+            return match timeout(CHECK_TIMEOUT, credentials.api_key()).await {
+                Ok(Ok(_)) => Ok(()),
+                Ok(Err(Error::Unauthorized(why))) => Err(Error::Misconfigured(why)),
+                _ if credentials.are_guessed() => {
+                    Err(Error::Misconfigured(aws::NO_CREDENTIALS.to_owned()))
+                }
+                // It may answer by the time that the model is asked.
+                Ok(Err(_)) | Err(_) => Ok(()),
+            };
+        }
         let settings::Address::Vertex(settings::Vertex { project: None, .. }) = &self.endpoint
         else {
             return Ok(());
         };
-        match timeout(PROJECT_TIMEOUT, self.credentials.project()).await {
+        match timeout(CHECK_TIMEOUT, self.credentials.project()).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(Error::Unauthorized(why))) => Err(Error::Misconfigured(format!(
                 "vertex needs a project: set GCP_PROJECT; and {why}"

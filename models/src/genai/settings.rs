@@ -2,7 +2,7 @@
 
 use genai::adapter::AdapterKind;
 
-use super::aws::AccessKey;
+use super::aws::{Profiles, Source};
 use crate::{Error, Secret, Settings};
 
 /// The reason why settings name no model that can be asked.
@@ -24,11 +24,9 @@ pub enum ConfigError {
         /// The environment variable to set.
         variable: &'static str,
     },
-    /// Bedrock wants a key of one of two kinds.
-    #[error(
-        "bedrock needs a key: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (profiles are not read)"
-    )]
-    MissingAwsKey,
+    /// Credentials of AWS cannot be taken from where the environment or a profile says, with the reason.
+    #[error("bedrock needs credentials: {0}")]
+    BadAwsCredentials(String),
     /// A token without a project.
     #[error("vertex with an access token needs a project: set GCP_PROJECT")]
     MissingProject,
@@ -53,7 +51,7 @@ impl From<ConfigError> for Error {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Credential {
     Key(Secret),
-    Aws(AccessKey),
+    Aws { source: Source, region: String },
     GoogleDefault,
 }
 
@@ -222,7 +220,7 @@ pub(super) fn resolve(
             })
         }
         AdapterKind::BedrockApi => {
-            let region = region(settings, env)?;
+            let region = region(settings, env, &profiles(env)?)?;
             let aws = format!("https://bedrock-runtime.{region}.amazonaws.com/");
             Address::Fixed(endpoint.clone().unwrap_or(aws))
         }
@@ -232,12 +230,21 @@ pub(super) fn resolve(
         (Some(key), _) => Credential::Key(key),
         (None, AdapterKind::Vertex) => Credential::GoogleDefault,
         (None, AdapterKind::Ollama) => Credential::Key(Secret::new("")),
-        (None, AdapterKind::BedrockApi) if env("AWS_ACCESS_KEY_ID").is_some() => {
-            Credential::Aws(access_key(settings, env)?)
+        (None, AdapterKind::BedrockApi) => {
+            let profiles = profiles(env)?;
+            let source = profiles
+                .source(env)
+                .map_err(ConfigError::BadAwsCredentials)?;
+            match source {
+                // An instance has no variable to tell it by.
+                Source::Instance if endpoint.is_some() => Credential::Key(no_key()),
+                source => Credential::Aws {
+                    source,
+                    region: region(settings, env, &profiles)?,
+                },
+            }
         }
-        // A server of one's own that speaks a provider's language mostly wants no key.
-        (None, _) if endpoint.is_some() => Credential::Key(Secret::new("none")),
-        (None, AdapterKind::BedrockApi) => return Err(ConfigError::MissingAwsKey),
+        (None, _) if endpoint.is_some() => Credential::Key(no_key()),
         (None, _) => {
             let variable = provider.key_variables.first().copied().unwrap_or_default();
             return Err(ConfigError::MissingKey {
@@ -254,28 +261,26 @@ pub(super) fn resolve(
     })
 }
 
+/// A server of one's own that speaks a provider's language mostly wants no key.
+fn no_key() -> Secret {
+    Secret::new("none")
+}
+
+fn profiles(env: &dyn Fn(&str) -> Option<String>) -> Result<Profiles, ConfigError> {
+    Profiles::read(env).map_err(ConfigError::BadAwsCredentials)
+}
+
 fn region(
     settings: &Settings,
     env: &dyn Fn(&str) -> Option<String>,
+    profiles: &Profiles,
 ) -> Result<String, ConfigError> {
     let region = settings.location.clone();
     let region = region
         .or_else(|| env("AWS_REGION"))
-        .or_else(|| env("AWS_DEFAULT_REGION"));
+        .or_else(|| env("AWS_DEFAULT_REGION"))
+        .or_else(|| profiles.region().map(str::to_owned));
     name_of(region.unwrap_or_else(|| "us-east-1".into()))
-}
-
-fn access_key(
-    settings: &Settings,
-    env: &dyn Fn(&str) -> Option<String>,
-) -> Result<AccessKey, ConfigError> {
-    let part = |name: &str| env(name).ok_or(ConfigError::MissingAwsKey);
-    Ok(AccessKey {
-        id: part("AWS_ACCESS_KEY_ID")?,
-        secret: Secret::new(part("AWS_SECRET_ACCESS_KEY")?),
-        session: env("AWS_SESSION_TOKEN").map(Secret::new),
-        region: region(settings, env)?,
-    })
 }
 
 fn base_url(url: &str) -> Result<String, ConfigError> {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::genai::aws::Keys;
 
 fn with_env(settings: &Settings, env: &[(&str, &str)]) -> Result<Resolved, ConfigError> {
     resolve(settings, &|name| {
@@ -130,30 +131,65 @@ fn bedrock_takes_an_access_key_where_there_is_no_api_key() {
     let region = ("AWS_DEFAULT_REGION", "eu-west-1");
     let settings = Settings::new("bedrock/m");
     let resolved = with_env(&settings, &[id, secret, region]).expect("a whole key");
-    let key = AccessKey {
-        id: "id".into(),
-        secret: Secret::new("secret"),
-        session: None,
+    let keys = |session: Option<&str>| Credential::Aws {
+        source: Source::Keys(Keys {
+            id: "id".into(),
+            secret: Secret::new("secret"),
+            session: session.map(Secret::new),
+        }),
         region: "eu-west-1".into(),
     };
-    assert_eq!(resolved.credential, Credential::Aws(key.clone()));
+    assert_eq!(resolved.credential, keys(None));
 
     let session = ("AWS_SESSION_TOKEN", "session");
     let resolved = with_env(&settings, &[id, secret, region, session]).expect("a whole key");
-    let session = Some(Secret::new("session"));
-    assert_eq!(
-        resolved.credential,
-        Credential::Aws(AccessKey { session, ..key })
-    );
+    assert_eq!(resolved.credential, keys(Some("session")));
 
     let api_key = ("AWS_BEARER_TOKEN_BEDROCK", "k");
     let resolved = with_env(&settings, &[id, secret, api_key]).expect("an API key");
     assert_eq!(resolved.credential, Credential::Key(Secret::new("k")));
 
-    assert_eq!(with_env(&settings, &[id]), Err(ConfigError::MissingAwsKey));
+    for wrong in [id, ("AWS_PROFILE", "p")] {
+        let error = with_env(&settings, &[wrong]).expect_err("it cannot be used");
+        assert!(
+            matches!(error, ConfigError::BadAwsCredentials(_)),
+            "{error}"
+        );
+    }
+}
+
+/// A machine of AWS has credentials without a variable or a file that says so.
+#[test]
+fn bedrock_asks_the_instance_where_nothing_else_is_said_and_nobody_for_a_server_of_ones_own() {
+    let resolved = with_env(&Settings::new("bedrock/m"), &[]).expect("it may be an instance");
+    let instance = Credential::Aws {
+        source: Source::Instance,
+        region: "us-east-1".into(),
+    };
+    assert_eq!(resolved.credential, instance);
+    let own = Settings {
+        endpoint: Some("http://gpu.local".into()),
+        ..Settings::new("bedrock/m")
+    };
+    let resolved = with_env(&own, &[]).expect("no key is needed");
+    assert_eq!(resolved.credential, Credential::Key(Secret::new("none")));
+}
+
+#[test]
+fn the_region_of_a_profile_is_that_of_the_model() {
+    let config = tempfile::NamedTempFile::new().expect("a file");
+    let text =
+        "[profile p]\nregion = eu-south-2\naws_access_key_id = a\naws_secret_access_key = b\n";
+    std::fs::write(config.path(), text).expect("a file");
+    let path = config.path().to_str().expect("text");
+    let env = [("AWS_PROFILE", "p"), ("AWS_CONFIG_FILE", path)];
+    let resolved = with_env(&Settings::new("bedrock/m"), &env).expect("a profile");
     assert_eq!(
-        with_env(&settings, &[("AWS_PROFILE", "p")]),
-        Err(ConfigError::MissingAwsKey)
+        url(&resolved),
+        "https://bedrock-runtime.eu-south-2.amazonaws.com/"
+    );
+    assert!(
+        matches!(resolved.credential, Credential::Aws { region, .. } if region == "eu-south-2")
     );
 }
 
@@ -197,11 +233,6 @@ fn what_is_wrong_is_said_in_one_line() {
         (
             Settings::new("openai/gpt-5"),
             "openai needs a key: set OPENAI_API_KEY",
-        ),
-        (
-            Settings::new("bedrock/m"),
-            "bedrock needs a key: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (profiles \
-             are not read)",
         ),
         (
             token,
