@@ -47,10 +47,8 @@ fn response<'v>(action: &'v JsonValue<'_>, is_whole: bool) -> Option<&'v str> {
         return None;
     };
     let first = |names: &[&str]| {
-        let named = |(key, value): &'v (_, JsonValue<'_>)| {
-            names.contains(&&**key).then(|| text(value)).flatten()
-        };
-        members.iter().find_map(named)
+        let mut named = members.iter().filter(|(key, _)| names.contains(&&**key));
+        named.find_map(|(_, value)| text(value))
     };
     let kind = first(&["type", "action"]);
     let is_response = match kind {
