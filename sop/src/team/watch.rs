@@ -1,5 +1,8 @@
 //! Notices that the files of a folder have changed: at once where the system tells, and with a look every few seconds in any case, as not
 //! every file system does.
+//!
+//! Files that are being written come to rest in `settled`, by looks too, and not in a debouncer of what the system tells: where it tells of
+//! nothing, that would hold nothing back.
 
 use std::{
     collections::BTreeSet,
