@@ -16,12 +16,17 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
+use crate::unknown_agent::unknown_agent;
+
 /// How long after a reconnect others may take to come back as well, before their absence counts: the hub's presence lease, within which
 /// the longest pause between two tries to connect lies. A hub that was started anew knows nobody until they come.
 const RETURNING: Duration = Duration::from_secs(10);
 
 /// Time for which an agent may be away before it counts as gone, where the hub does not say it.
 const AWAY_GRACE: Duration = Duration::from_secs(15);
+
+/// Time for an agent that the view does not have to appear: one that never was here is not coming back.
+const UNKNOWN_GRACE: Duration = Duration::from_secs(2);
 
 /// The agents that the hub knows, as of the events so far. Cheap to clone; every clone is the same view. It stays as it is
 /// while the connection is away, and is brought up to date by the snapshot that follows a reconnect.
@@ -67,13 +72,24 @@ impl Directory {
         view.agents.get(agent_id).map(|a| a.entry.clone())
     }
 
+    /// The reason why an agent that is [`gone`](Self::gone) is not there, in words: it went away, or there never was one of that
+    /// name. Then those that may be meant are named.
+    pub fn absence(&self, agent: &str) -> String {
+        let id = agent.split('@').next().unwrap_or(agent);
+        if self.get(id).is_some() || self.get(agent).is_some() {
+            return format!("{id} went away");
+        }
+        let all = self.all();
+        unknown_agent(id, all.iter().map(|entry| entry.card.name.as_str()))
+    }
+
     /// A number that rises with every change of the view.
     pub fn changed(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
     /// Ends when the agent, given as its id or as `id@version`, has been away for as long as agents may be, by the hub's setting (15 s):
-    /// one that is started again keeps the work that it has. Never ends for an empty id. The time in which the view is incomplete does
+    /// one that is started again keeps the work that it has. An agent that the hub does not know at all has two seconds. Never ends for an empty id. The time in which the view is incomplete does
     /// not count, nor do the ten seconds after a reconnect, since the agent may have lost the hub as well. Dropping the future has no effect.
     pub async fn gone(&self, agent: &str) {
         if agent.is_empty() {
@@ -116,12 +132,22 @@ impl Directory {
         let is_online = |id| view.agents.get(id).is_some_and(|a| a.entry.online);
         // `id@version` is the agent's as well.
         let id = agent.split('@').next().unwrap_or(agent);
+        let is_known = [agent, id].iter().any(|id| view.agents.contains_key(*id));
+        let grace = view.away_grace.unwrap_or(AWAY_GRACE);
+        // Who was here before a reconnect may be on the way back.
+        let is_settled = view
+            .reconnected
+            .is_none_or(|at| at.elapsed() > RETURNING + grace);
         match is_online(agent) || is_online(id) {
             true => Presence::Here,
             false if view.snapshot != Snapshot::Complete => Presence::Unknown,
+            false if !is_known && is_settled => Presence::Away {
+                counts_from: None,
+                grace: grace.min(UNKNOWN_GRACE),
+            },
             false => Presence::Away {
                 counts_from: view.reconnected.map(|at| at + RETURNING),
-                grace: view.away_grace.unwrap_or(AWAY_GRACE),
+                grace,
             },
         }
     }
@@ -326,6 +352,29 @@ mod tests {
             Some(50),
             "ten to come back"
         );
+    }
+
+    /// spec: HUB-3
+    #[tokio::test(start_paused = true)]
+    async fn who_never_was_here_is_not_waited_for() {
+        let directory = Directory::new();
+        directory.begin_snapshot(None);
+        directory.apply(&event("agent_echo", "registered", false, true));
+        directory.end_snapshot();
+        assert_eq!(gone_after(&directory, "nobody").await, Some(2));
+        assert_eq!(gone_after(&directory, "agent_echo").await, Some(15));
+        assert_eq!(directory.absence("agent_echo"), "agent_echo went away");
+        let absence = directory.absence("agent_ech");
+        assert!(
+            absence.ends_with("did you mean \"agent_echo\"?"),
+            "{absence}"
+        );
+
+        directory.begin_snapshot(None);
+        directory.end_snapshot();
+        assert_eq!(gone_after(&directory, "nobody").await, Some(25));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(gone_after(&directory, "nobody").await, Some(2));
     }
 
     #[tokio::test(start_paused = true)]

@@ -10,4 +10,5 @@ pub use crate::{
     delegation::span_of,
     gathering::{ANSWER_ARTIFACT, Gathering},
     outcome::assemble,
+    unknown_agent::unknown_agent,
 };

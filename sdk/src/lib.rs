@@ -109,6 +109,7 @@ mod takes;
 mod task_context;
 mod tool;
 mod tool_loop;
+mod unknown_agent;
 mod usage;
 
 pub use agent::{Agent, AgentBuilder, AgentType, RunningAgent};

@@ -26,7 +26,10 @@ pub(crate) async fn delegate(origin: &Origin, sent: &SentHandoff, view: &View) -
         delegated = watched(handed, sent, view) => shortened(delegated),
         () = directory.gone(&sent.handoff.agent) => {
             give_up(origin, sent).await;
-            without(sent, AWAY, String::new())
+            match directory.get(&sent.handoff.agent) {
+                Some(_) => without(sent, AWAY, String::new()),
+                None => without(sent, "failed", directory.absence(&sent.handoff.agent)),
+            }
         }
     }
 }

@@ -273,7 +273,7 @@ impl World for RunWorld {
                 Ok(DelegationResult {
                     agent: agent.clone(),
                     state: "away".to_owned(),
-                    error: format!("{agent} went away"),
+                    error: directory.absence(agent),
                     ..DelegationResult::default()
                 })
             }
