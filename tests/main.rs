@@ -34,3 +34,4 @@ mod telemetry;
 mod terminal;
 mod tools;
 mod turns;
+mod undone;

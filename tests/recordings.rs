@@ -112,14 +112,18 @@ fn an_agent_from_a_file_is_replayed_in_place_of_its_own_model() {
 
     let recorded = start("agent_a", "offline", "Greet.", "--record");
     let before = ask("agent_a");
-    assert_eq!(before.code, Some(0), "{before:?}");
+    assert_eq!(
+        before.code,
+        Some(1),
+        "the stand-in does nothing of it: {before:?}"
+    );
     drop(recorded);
 
     let replayed = start("agent_b", "openai/nobody", "Greet.", "--replay");
     let line = replayed.line("where it is");
     assert!(line.contains("recorded from offline"), "{line}");
     let after = ask("agent_b");
-    assert_eq!(after.stdout, before.stdout);
+    assert_eq!((after.stdout, after.code), (before.stdout, before.code));
 
     let _changed = start("agent_c", "openai/nobody", "Greet. And smile.", "--replay");
     let missed = ask("agent_c");

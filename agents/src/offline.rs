@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use agenthub_sdk::model::{
-    Completion, DeltaSink, Error, LanguageModel, Part, Request, STAND_IN, ToolCall, Usage,
+    Completion, DeltaSink, Error, LanguageModel, Part, Request, STAND_IN, ToolCall, Undone, Usage,
 };
 use async_trait::async_trait;
 use serde_json::Value;
@@ -15,6 +15,8 @@ const PIECE: usize = 24;
 pub(crate) enum Answer {
     /// An answer in words or, where a form is wanted, of that form.
     Words(String),
+    /// Words on what it takes, in place of an answer that it cannot compute.
+    Unable(&'static str),
     /// A tool is to be called first.
     Call(&'static str, Value),
 }
@@ -62,19 +64,21 @@ impl LanguageModel for Computing {
             ..Completion::default()
         };
         match (self.0)(&request) {
-            Answer::Words(text) => {
-                let chars: Vec<char> = text.chars().collect();
-                for piece in chars.chunks(PIECE) {
-                    deltas.push(&piece.iter().collect::<String>());
-                    tokio::task::yield_now().await;
-                }
-                completion.text = text;
+            Answer::Words(text) => completion.text = text,
+            Answer::Unable(text) => {
+                completion.text = text.to_owned();
+                completion.undone = Some(Undone::All);
             }
             Answer::Call(name, arguments) => completion.tool_calls.push(ToolCall {
                 id: name.to_owned(),
                 name: name.to_owned(),
                 arguments,
             }),
+        }
+        let chars: Vec<char> = completion.text.chars().collect();
+        for piece in chars.chunks(PIECE) {
+            deltas.push(&piece.iter().collect::<String>());
+            tokio::task::yield_now().await;
         }
         Ok(completion)
     }

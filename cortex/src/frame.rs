@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agenthub_proto::{cortex::Frame as Wire, json};
-use agenthub_sdk::model::Usage;
+use agenthub_sdk::{model::Usage, runs::Shortfall};
 use serde_json::{Value, json};
 
 /// One thing that a turn shows.
@@ -30,8 +30,8 @@ pub(crate) enum Frame {
     Metrics(Usage),
     /// The turn failed. The last frame.
     Error(String),
-    /// The turn is over; this is the answer. The last frame.
-    Complete(String),
+    /// The turn is over; this is the answer, and what it lacks. The last frame.
+    Complete(String, Option<Shortfall>),
 }
 
 /// A part of a turn.
@@ -124,13 +124,13 @@ impl Frame {
             Self::Warning(_) => "warning",
             Self::Metrics(_) => "metrics",
             Self::Error(_) => "error",
-            Self::Complete(_) => "complete",
+            Self::Complete(..) => "complete",
         }
     }
 
     /// True if no frame follows.
     pub(crate) fn is_last(&self) -> bool {
-        matches!(self, Self::Error(_) | Self::Complete(_))
+        matches!(self, Self::Error(_) | Self::Complete(..))
     }
 
     /// One line for people who watch.
@@ -150,7 +150,7 @@ impl Frame {
             | Self::Message(text)
             | Self::Warning(text)
             | Self::Error(text)
-            | Self::Complete(text) => text.clone(),
+            | Self::Complete(text, _) => text.clone(),
         }
     }
 
@@ -161,7 +161,7 @@ impl Frame {
             Self::Handoff(handoff) => handoff.stage.name().to_owned(),
             Self::Metrics(_) => String::new(),
             // The text is in the data, as the contract of chat mode has it.
-            Self::Complete(_) => String::new(),
+            Self::Complete(..) => String::new(),
             other => other.line(),
         };
         Wire {
@@ -176,7 +176,7 @@ impl Frame {
             },
             data: self.data().as_ref().map(json::to_struct),
             duration_ms: match self {
-                Self::Metrics(_) | Self::Error(_) | Self::Complete(_) => millis,
+                Self::Metrics(_) | Self::Error(_) | Self::Complete(..) => millis,
                 _ => 0,
             },
         }
@@ -197,10 +197,17 @@ impl Frame {
                 }
                 Some(data)
             }
-            Self::Complete(text) => Some(json!({"message": text})),
+            Self::Complete(text, shortfall) => Some(answered(text, shortfall.as_ref())),
             _ => None,
         }
     }
+}
+
+/// The data of the last frame of a turn: the answer, and what it lacks.
+pub(crate) fn answered(text: &str, shortfall: Option<&Shortfall>) -> Value {
+    let mut data = shortfall.map_or_else(|| json!({}), Shortfall::to_json);
+    data["message"] = text.into();
+    data
 }
 
 impl Handoff {
@@ -285,7 +292,7 @@ mod tests {
                 is_estimated: false,
             }),
             Frame::Error("no model".to_owned()),
-            Frame::Complete("Hello".to_owned()),
+            Frame::Complete("Hello".to_owned(), None),
         ];
         let shown: Vec<Value> = frames
             .iter()

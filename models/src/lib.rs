@@ -25,7 +25,7 @@ use async_trait::async_trait;
 
 pub use agenthub_runs::model::{
     Completion, EmptyRequest, Message, Output, Part, PresentedAgent, Request, Role, ToolCall,
-    ToolSpec, Usage, estimate_tokens, quote,
+    ToolSpec, Undone, Usage, estimate_tokens, quote,
 };
 pub use cassette::{Recorder, Replayer};
 pub use delta::{DeltaSink, Deltas, deltas};

@@ -5,7 +5,7 @@
 //! those through the port [`World`]. It journals every step before dispatching it, and every result before acting on
 //! it. A process that dies loses nothing: another one recovers the run from its journal.
 //!
-//! `run.rs`, `facts.rs`, `begin.rs`, `changed.rs`, `approval.rs`, `budget.rs`, `tool_loop.rs`, `spans/` and the
+//! `run.rs`, `facts.rs`, `begin.rs`, `changed.rs`, `approval.rs`, `budget.rs`, `tool_loop.rs`, `shortfall.rs`, `spans/` and the
 //! strategies of other rooms are pure.
 
 mod approval;
@@ -24,6 +24,7 @@ mod progress;
 pub mod redact;
 pub mod run;
 pub mod schema;
+mod shortfall;
 pub mod spans;
 mod strategy;
 pub mod tool_loop;
@@ -40,6 +41,7 @@ pub use facts::Facts;
 pub use id::{RunId, StepId, StepKey};
 pub use journal::Journal;
 pub use progress::Progress;
+pub use shortfall::{AgentEnd, Missing, Shortfall};
 pub use strategy::{Memory, Next, Strategy};
 pub use world::{StepContext, World};
 

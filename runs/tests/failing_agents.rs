@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use agenthub_runs::{
     Budget, DelegationResult, Failure, RunEvent, RunOutcome, RunStarted, SentHandoff, Spent,
     StepRequest, StepResult, Strategy, ToolOutput,
-    model::{Completion, Message, ToolCall, ToolSpec},
+    model::{Completion, Message, ToolCall, ToolSpec, Undone},
     tool_loop::{AvailableTool, ErrorMode, Form, Input, Limits, Peer, ToolLoop, Verdict},
 };
 use serde_json::{Value, json};

@@ -104,6 +104,7 @@ fn answers(text: &str, calls: &[(&str, Value)]) -> Behaviour {
             output_tokens: 30,
             is_estimated: false,
         }),
+        undone: None,
     }))
 }
 

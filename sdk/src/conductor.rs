@@ -2,7 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
-use agenthub_runs::{Budget, RunId, RunOutcome, Strategy, World};
+use agenthub_proto::a2a::{Message, Part, Role};
+use agenthub_runs::{Budget, RunId, RunOutcome, Shortfall, Strategy, World};
 use serde_json::Value;
 
 use crate::{Failure, Reply, TaskContext};
@@ -29,14 +30,19 @@ pub trait Conductor: fmt::Debug + Send + Sync {
         Identity::default()
     }
 
-    /// The answer to the requester.
+    /// The answer to the requester: the text, and what it lacks if it lacks something.
     ///
     /// # Errors
     ///
     /// The task was not completed.
     fn reply(&self, _task: &TaskContext, outcome: &RunOutcome) -> Result<Reply, Failure> {
         match outcome {
-            RunOutcome::Completed { text, .. } => Ok(Reply::text(text)),
+            RunOutcome::Completed { text, data } => {
+                let mut message = Message::new(Role::Agent, text);
+                let shortfall = Shortfall::of([data]).map(|shortfall| shortfall.to_json());
+                message.content.extend(shortfall.as_ref().map(Part::data));
+                Ok(message.into())
+            }
             RunOutcome::Failed { error } => Err(Failure::failed(error)),
             RunOutcome::Cancelled { reason } => Err(Failure::cancelled(reason)),
         }

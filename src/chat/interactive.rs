@@ -361,7 +361,7 @@ fn draw(screen: &mut Screen, show: Show) {
 /// Text on the end of a turn.
 fn ended(end: &End) -> Option<String> {
     match end {
-        End::Answered => None,
+        End::Answered(_) => None,
         End::Failed(reason) => Some(format!("Failed: {}", plain(reason))),
         End::Cancelled => Some(dim("(cancelled)")),
     }

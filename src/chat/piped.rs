@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use agenthub_terminal::{listing, output, stop::Signals};
+use agenthub_terminal::{listing, output, partial::Extent, stop::Signals};
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until},
@@ -33,11 +33,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The longest line about progress, in characters.
 const ASIDE: usize = 200;
 
-/// Answers one line after the other. The exit code tells whether all went well.
+/// Answers one line after the other. The exit code is that of the worst answer.
 pub(crate) async fn piped(mut session: Session, signals: &mut Signals) -> anyhow::Result<ExitCode> {
     let mut lines = lines();
     let mut asking = session.asking()?;
-    let mut all_well = true;
+    let mut worst = Extent::Whole;
     loop {
         let line = tokio::select! {
             line = lines.recv() => line,
@@ -53,10 +53,10 @@ pub(crate) async fn piped(mut session: Session, signals: &mut Signals) -> anyhow
         match command::parse(&line?) {
             Input::Nothing => {}
             Input::Say(words) => match answer(&session, words, signals).await? {
-                End::Answered => {}
+                End::Answered(extent) => worst = worst.max(extent),
                 End::Failed(reason) => {
                     output::aside(format!("error: {}", output::plain(&reason)));
-                    all_well = false;
+                    worst = Extent::Nothing;
                 }
                 End::Cancelled => {
                     output::aside("error: cancelled");
@@ -82,21 +82,18 @@ pub(crate) async fn piped(mut session: Session, signals: &mut Signals) -> anyhow
                     Ok(text) => output::line(text)?,
                     Err(error) => {
                         output::aside(format!("error: {}", output::plain(&format!("{error:#}"))));
-                        all_well = false;
+                        worst = Extent::Nothing;
                     }
                 }
             }
             Input::Unknown(name) => {
                 output::aside(format!("error: {}", notice::unknown(name)));
-                all_well = false;
+                worst = Extent::Nothing;
             }
         }
     }
     session.client.close().await;
-    Ok(match all_well {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    })
+    Ok(worst.code())
 }
 
 async fn answer(session: &Session, words: &str, signals: &mut Signals) -> anyhow::Result<End> {

@@ -8,6 +8,7 @@ use agenthub_proto::{
     json,
 };
 use agenthub_sdk::{Error, Outcome, Update, internal::ANSWER_ARTIFACT};
+use agenthub_terminal::partial::{self, Extent};
 use serde_json::Value;
 
 use super::overheard::Piece;
@@ -35,7 +36,8 @@ pub(super) enum Show {
 /// End of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    Answered,
+    /// With an answer of this extent.
+    Answered(Extent),
     Failed(String),
     Cancelled,
 }
@@ -105,13 +107,14 @@ impl View {
     ) -> (Vec<Show>, End) {
         match outcome {
             Ok(outcome) if outcome.is_completed() || outcome.state.is_interrupted() => {
+                let extent = Extent::of(partial::shortfall(&outcome).as_ref());
                 let said = outcome.message.as_ref().map(Message::text);
                 let text = said.filter(|s| !s.is_empty()).unwrap_or(outcome.text);
                 let shows = match text.is_empty() && self.answer.is_none() {
                     true => self.whole("(an empty answer)".to_owned()),
                     false => self.whole(text),
                 };
-                (shows, End::Answered)
+                (shows, End::Answered(extent))
             }
             Ok(outcome) => {
                 let end = match (outcome.state, is_cancelled) {

@@ -116,7 +116,7 @@ fn an_answer_that_streamed_is_not_repeated() {
     let seen: Vec<Show> = updates.iter().flat_map(|u| view.apply(u)).collect();
     assert_eq!(seen, [text("Hel"), text("lo"), answer("Hello", true)]);
     let end = view.end(outcome(TaskState::Completed, "Hello"), false);
-    assert_eq!(end, (vec![], End::Answered));
+    assert_eq!(end, (vec![], End::Answered(Extent::Whole)));
 }
 
 #[test]
@@ -144,7 +144,13 @@ fn the_last_word_holds_if_it_differs() {
     let mut view = View::default();
     view.apply(&message("I will ask"));
     let end = view.end(outcome(TaskState::Completed, "It says hi"), false);
-    assert_eq!(end, (vec![answer("It says hi", false)], End::Answered));
+    assert_eq!(
+        end,
+        (
+            vec![answer("It says hi", false)],
+            End::Answered(Extent::Whole)
+        )
+    );
 }
 
 #[test]
@@ -154,7 +160,7 @@ fn agents_without_frames_are_understood() {
     let said = Update::Message(Message::new(Role::Agent, "Echo: hi"));
     assert_eq!(view.apply(&said), [answer("Echo: hi", false)]);
     let end = view.end(outcome(TaskState::Completed, "Echo: hi"), false);
-    assert_eq!(end, (vec![], End::Answered));
+    assert_eq!(end, (vec![], End::Answered(Extent::Whole)));
 }
 
 #[test]
@@ -186,7 +192,7 @@ fn failures_are_told_and_wishes_are_not() {
 fn an_empty_answer_is_no_silence() {
     let (shows, end) = View::default().end(outcome(TaskState::Completed, ""), false);
     assert_eq!(shows.len(), 1);
-    assert_eq!(end, End::Answered);
+    assert_eq!(end, End::Answered(Extent::Whole));
 }
 
 /// What several agents write is shown as it comes, each by name, the end of it in one line.

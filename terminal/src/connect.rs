@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agenthub_sdk::{Client, Error};
+use agenthub_sdk::{Client, ClientBuilder, Error};
 use tokio::{
     net::TcpStream,
     time::{Instant, sleep, timeout},
@@ -20,11 +20,20 @@ const REMINDER: Duration = Duration::from_secs(30);
 
 /// A client for one command, under an id of its own if none is given.
 pub async fn client(hub: &str, id: Option<&str>) -> Result<Client, Error> {
+    builder(hub, id).connect().await
+}
+
+/// The same, with a directory of the agents that is kept up to date.
+pub async fn watching(hub: &str, id: Option<&str>) -> Result<Client, Error> {
+    builder(hub, id).watch_agents(true).connect().await
+}
+
+fn builder(hub: &str, id: Option<&str>) -> ClientBuilder {
     let id = match id {
         Some(id) => id.to_owned(),
         None => format!("cli-{}", &Uuid::new_v4().simple().to_string()[..8]),
     };
-    Client::builder(hub).agent_id(id).connect().await
+    Client::builder(hub).agent_id(id)
 }
 
 /// Tries until there is a hub, and says so when there is none.

@@ -1,6 +1,11 @@
-//! Answers that are not all that was asked for: what they had to do without.
+//! Answers that are not all that was asked for: what they had to do without, and the exit code for it.
 
-use agenthub_sdk::Outcome;
+use std::process::ExitCode;
+
+use agenthub_sdk::{
+    Outcome,
+    runs::{Missing, Shortfall},
+};
 
 use crate::output;
 
@@ -10,6 +15,38 @@ pub const EXIT_CODE: u8 = 3;
 /// The longest reason in a warning, in characters.
 const MAX_WHY: usize = 300;
 
+/// Extent of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Extent {
+    /// As far as anybody says, all of what was asked for.
+    #[default]
+    Whole,
+    /// The best there is: something is missing.
+    Part,
+    /// Nothing of it.
+    Nothing,
+}
+
+impl Extent {
+    /// The extent of an answer with this shortfall.
+    pub fn of(shortfall: Option<&Shortfall>) -> Self {
+        match shortfall {
+            None => Self::Whole,
+            Some(shortfall) if shortfall.is_nothing() => Self::Nothing,
+            Some(_) => Self::Part,
+        }
+    }
+
+    /// The exit code.
+    pub fn code(self) -> ExitCode {
+        match self {
+            Self::Whole => ExitCode::SUCCESS,
+            Self::Part => ExitCode::from(EXIT_CODE),
+            Self::Nothing => ExitCode::FAILURE,
+        }
+    }
+}
+
 /// Warns that an answer is without what this agent or tool, which failed or could not start, would have given.
 pub fn warn(name: &str, what: &str, why: &str) {
     let why = output::cut(why, MAX_WHY);
@@ -18,28 +55,17 @@ pub fn warn(name: &str, what: &str, why: &str) {
     ));
 }
 
-/// The agents and tools without which an answer had to do, and why, as the outcome's data say it.
-pub fn failed(outcome: &Outcome) -> Vec<(String, String)> {
-    let data = outcome.message.as_ref().and_then(|m| m.data().next());
-    let Some(data) = data.filter(|data| data["partial"] == true) else {
-        return Vec::new();
-    };
-    let results = data["results"].as_array().into_iter().flatten();
-    results
-        .filter(|result| result["state"] != "completed")
-        .map(|result| {
-            let text = |key: &str| result[key].as_str().unwrap_or_default();
-            let why = match text("error") {
-                "" => text("state"),
-                error => error,
-            };
-            let who = match text("agent") {
-                "" => text("tool"),
-                agent => agent,
-            };
-            (who.to_owned(), why.to_owned())
-        })
-        .collect()
+/// The shortfall of an answer, as the outcome's data say it.
+pub fn shortfall(outcome: &Outcome) -> Option<Shortfall> {
+    let message = outcome.message.as_ref()?;
+    Shortfall::of(&message.data().collect::<Vec<_>>())
+}
+
+/// The agents and tools without which an answer had to do, and why.
+pub fn missing(shortfall: Option<&Shortfall>) -> Vec<(String, String)> {
+    let missing = shortfall.map(Shortfall::missing).unwrap_or_default();
+    let pairs = missing.into_iter().map(|Missing { name, why }| (name, why));
+    pairs.collect()
 }
 
 #[cfg(test)]
@@ -49,33 +75,39 @@ mod tests {
 
     use super::*;
 
+    fn outcome(data: &Value) -> Outcome {
+        let mut message = Message::new(Role::Agent, "so far");
+        message.content.push(Part::data(data));
+        Outcome {
+            task_id: String::new(),
+            agent: String::new(),
+            state: TaskState::Completed,
+            text: String::new(),
+            artifacts: Vec::new(),
+            message: Some(message),
+            error: String::new(),
+            spent: None,
+            model: String::new(),
+        }
+    }
+
     /// spec: SOP-8.7
     #[test]
-    fn a_partial_answer_names_who_failed() {
-        let outcome = |data: &Value| {
-            let mut message = Message::new(Role::Agent, "so far");
-            message.content.push(Part::data(data));
-            Outcome {
-                task_id: String::new(),
-                agent: String::new(),
-                state: TaskState::Completed,
-                text: String::new(),
-                artifacts: Vec::new(),
-                message: Some(message),
-                error: String::new(),
-                spent: None,
-                model: String::new(),
-            }
-        };
-        let data = json!({"partial": true, "results": [
-            {"agent": "a", "state": "completed", "text": "x"},
-            {"agent": "b", "state": "failed", "error": "no model"},
-            {"agent": "c", "state": "away"},
-            {"tool": "table", "state": "failed", "error": "it is locked"},
-        ]});
-        let expected = [("b", "no model"), ("c", "away"), ("table", "it is locked")]
-            .map(|(a, b)| (a.to_owned(), b.to_owned()));
-        assert_eq!(failed(&outcome(&data)), expected);
-        assert!(failed(&outcome(&json!({"partial": false}))).is_empty());
+    fn an_answer_has_the_exit_code_of_its_extent() {
+        let extent = |data: Value| Extent::of(shortfall(&outcome(&data)).as_ref());
+        assert_eq!(extent(json!({"partial": false})), Extent::Whole);
+        let failed = json!({"agent": "b", "state": "failed", "error": "no model"});
+        let partial = json!({"partial": true, "results": [failed]});
+        assert_eq!(extent(partial.clone()), Extent::Part);
+        let read = shortfall(&outcome(&partial));
+        assert_eq!(
+            missing(read.as_ref()),
+            [("b".to_owned(), "no model".to_owned())]
+        );
+        for (undone, expected) in [("part", Extent::Part), ("all", Extent::Nothing)] {
+            let data = json!({"partial": true, "undone": undone, "results": []});
+            assert_eq!(extent(data), expected);
+        }
+        assert!(Extent::Nothing > Extent::Part && Extent::Part > Extent::Whole);
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn answer(request: &Request) -> Answer {
         .data("input")
         .filter(|input| input["brief"].is_string())
     else {
-        return Answer::Words(IN_WORDS.to_owned());
+        return Answer::Unable(IN_WORDS);
     };
     let Some(survey) = result(request, SURVEY) else {
         return Answer::Call(SURVEY, json!({}));

@@ -13,7 +13,7 @@ const IN_WORDS: &str = "I write: briefs for posts, posts, and revisions of them.
 /// The brief or the draft that is asked for.
 pub(super) fn answer(request: &Request) -> Answer {
     let compute: fn(&Value) -> Value = match (&request.output, request.data("input")) {
-        (Output::Text, _) | (_, None) => return Answer::Words(IN_WORDS.to_owned()),
+        (Output::Text, _) | (_, None) => return Answer::Unable(IN_WORDS),
         (_, Some(input)) if input["writerBrief"].is_null() => brief::computed,
         (_, Some(_)) => draft::computed,
     };

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use agenthub_sdk::{
     Failure, Reply, TaskContext,
     durable::{Beginning, Conductor, Identity},
-    runs::{Budget, RunId, RunOutcome, Strategy, World},
+    proto::a2a::Part,
+    runs::{Budget, RunId, RunOutcome, Shortfall, Strategy, World},
 };
 use serde_json::{Value, json};
 
@@ -115,7 +116,13 @@ impl Conductor for Chats {
             Reply::from(response(text, &context_of(task), original))
         };
         match outcome {
-            RunOutcome::Completed { text, .. } => Ok(answer(text)),
+            RunOutcome::Completed { text, data } => {
+                let original = &task.message().message_id;
+                let mut message = response(text, &context_of(task), original);
+                let shortfall = Shortfall::of([data]).map(|shortfall| shortfall.to_json());
+                message.content.extend(shortfall.as_ref().map(Part::data));
+                Ok(message.into())
+            }
             // Who sent a message without a task is told in a message.
             RunOutcome::Failed { error } if task.task_id().is_empty() => Ok(answer(error)),
             RunOutcome::Failed { error } => Err(Failure::failed(error)),

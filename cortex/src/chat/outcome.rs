@@ -1,6 +1,6 @@
 //! Outcome of a delegated task, as the model and the user are told.
 
-use agenthub_sdk::runs::DelegationResult;
+use agenthub_sdk::runs::{AgentEnd, DelegationResult, Shortfall};
 use serde_json::{Value, json};
 
 use super::{decision::TaskRequest, history::shorten};
@@ -56,6 +56,8 @@ pub(crate) struct TaskOutcome {
     pub(crate) text: String,
     /// The structured parts of the result; in the place of one that is too large is a mark.
     pub(crate) data: Vec<Value>,
+    /// Shortfall of the result, as its data say it.
+    pub(crate) shortfall: Option<Shortfall>,
 }
 
 /// End of a delegated task.
@@ -126,6 +128,7 @@ impl TaskOutcome {
         Self {
             text: delegated.text.clone(),
             data: delegated.data.clone(),
+            shortfall: Shortfall::of(&delegated.data),
             ..Self::without_result(request, end)
         }
     }
@@ -139,7 +142,28 @@ impl TaskOutcome {
             end,
             text: String::new(),
             data: Vec::new(),
+            shortfall: None,
         }
+    }
+
+    /// The end, as an answer's shortfall follows from it.
+    pub(crate) fn agent_end(&self) -> AgentEnd<'_> {
+        AgentEnd {
+            agent: &self.agent,
+            is_completed: self.end == End::Completed,
+            shortfall: self.shortfall.as_ref(),
+        }
+    }
+
+    /// The result without what was given, for a shortfall.
+    pub(crate) fn sketched(&self) -> Value {
+        let mut value = json!({"agent": self.agent, "state": self.end.label()});
+        if let Some(problem) = self.end.problem(&self.agent) {
+            value["error"] = shorten(&problem, MAX_REASON_TOKENS).into();
+        } else if let Some(shortfall) = &self.shortfall {
+            value["lacks"] = shorten(&shortfall.in_words(), MAX_REASON_TOKENS).into();
+        }
+        value
     }
 
     /// The result as one of so many items of the prompt's `results` block: the more there are, the shorter each is.
@@ -191,7 +215,10 @@ fn within(data: impl Iterator<Item = Value>, bytes: usize) -> Vec<Value> {
     data.map(|value| {
         let size = value.to_string().len();
         if size > room {
-            return format!("[{size} bytes of JSON left out]").into();
+            // That an answer lacks something stays known.
+            let shortfall = Shortfall::of([&value]);
+            let mark = shortfall.map(|known| Shortfall::new(known.undone, Vec::new()).to_json());
+            return mark.unwrap_or_else(|| format!("[{size} bytes of JSON left out]").into());
         }
         room -= size;
         value

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use agenthub_sdk::{
     model::Usage,
     runs::{
-        DelegationResult, RunEvent, RunOutcome, SentHandoff, Step, StepId, StepResult,
+        DelegationResult, RunEvent, RunOutcome, SentHandoff, Shortfall, Step, StepId, StepResult,
         event::StepRequest,
     },
 };
@@ -80,7 +80,10 @@ impl Projection {
     pub(crate) fn end(&self, outcome: &RunOutcome) -> Vec<Frame> {
         let metrics = Frame::Metrics(self.usage);
         match outcome {
-            RunOutcome::Completed { text, .. } => vec![metrics, Frame::Complete(text.clone())],
+            RunOutcome::Completed { text, data } => {
+                let shortfall = Shortfall::of([data]);
+                vec![metrics, Frame::Complete(text.clone(), shortfall)]
+            }
             RunOutcome::Failed { error } => vec![metrics, Frame::Error(error.clone())],
             RunOutcome::Cancelled { .. } => Vec::new(),
         }

@@ -6,7 +6,7 @@ use agenthub_sdk::{
     Failure, TaskContext,
     durable::{Beginning, Conductor},
     runs::{
-        DelegationResult, Effect, Facts, Handoff, Next, RunId, RunOutcome, Step, StepId,
+        DelegationResult, Effect, Facts, Handoff, Next, RunId, RunOutcome, Shortfall, Step, StepId,
         StepResult, Strategy, World, plan::Offer,
     },
 };
@@ -76,12 +76,14 @@ impl Strategy for ProxiedChat {
         let Some(result) = facts.result(&step) else {
             return Next::Steps(vec![step]);
         };
-        let answer = match answer(result) {
+        let (text, shortfall) = match answer(result) {
             Ok(answer) => answer,
             Err(error) => return Next::Finish(RunOutcome::Failed { error }),
         };
-        let message = json!({"type": "message", "message": answer});
-        note("message", message).unwrap_or_else(|| Next::Finish(RunOutcome::completed(answer)))
+        let message = json!({"type": "message", "message": text});
+        let data = shortfall.map_or(Value::Null, |shortfall| shortfall.to_json());
+        let answered = RunOutcome::Completed { text, data };
+        note("message", message).unwrap_or_else(|| Next::Finish(answered))
     }
 }
 
@@ -126,15 +128,18 @@ fn skill_for(payload: &Value, offers: &[Offered], agent: &str) -> Result<Option<
     })
 }
 
-/// The agent's answer, or the reason why there is none.
-fn answer(result: &StepResult) -> Result<String, String> {
+/// The agent's answer and what it lacks, or the reason why there is none.
+fn answer(result: &StepResult) -> Result<(String, Option<Shortfall>), String> {
     match result {
         StepResult::DelegationEnded(DelegationResult {
             state, text, data, ..
-        }) if state == "completed" => Ok(match (text.is_empty(), data.first()) {
-            (true, Some(data)) => data.to_string(),
-            _ => text.clone(),
-        }),
+        }) if state == "completed" => {
+            let text = match (text.is_empty(), data.first()) {
+                (true, Some(data)) => data.to_string(),
+                _ => text.clone(),
+            };
+            Ok((text, Shortfall::of(data)))
+        }
         StepResult::DelegationEnded(delegated) => Err(without_result(delegated)),
         StepResult::Failed(failure) => Err(failure.message.clone()),
         _ => Err("it was called back".to_owned()),

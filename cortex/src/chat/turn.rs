@@ -9,8 +9,10 @@ mod kept;
 use std::borrow::Cow;
 
 use agenthub_sdk::{
-    model::{Completion, Request},
-    runs::{Effect, Facts, Handoff, Next, RunOutcome, Step, StepResult, Strategy},
+    model::{Completion, Request, Undone},
+    runs::{
+        AgentEnd, Effect, Facts, Handoff, Next, RunOutcome, Shortfall, Step, StepResult, Strategy,
+    },
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -67,6 +69,7 @@ impl Strategy for ChatTurn {
             facts,
             answers: Vec::new(),
             results: Vec::new(),
+            undone: None,
         };
         let next = (1..).find_map(|round| rounds.round(round).err());
         next.expect("there is a last round")
@@ -81,17 +84,22 @@ struct Rounds<'a> {
     answers: Vec<String>,
     /// Results, in the order in which they were asked for.
     results: Vec<TaskOutcome>,
+    /// The most that a decision so far declares undone.
+    undone: Option<Undone>,
 }
 
 impl Rounds<'_> {
     /// Goes through a round that is over; otherwise the error is what is to be done.
     fn round(&mut self, round: u32) -> Result<(), Next> {
         let seen = self.look(round)?;
-        let decision = self.decide(round, &seen)?;
+        let (decision, undone) = self.decide(round, &seen)?;
+        self.undone = self.undone.max(undone);
         let text = said(&decision);
         let tasks: Vec<TaskRequest> = tasks(decision).collect();
         if tasks.is_empty() {
-            return Err(Next::Finish(RunOutcome::completed(text)));
+            let shortfall = self.shortfall(self.undone);
+            let data = shortfall.map_or(Value::Null, |shortfall| shortfall.to_json());
+            return Err(Next::Finish(RunOutcome::Completed { text, data }));
         }
         self.act(round, text, tasks)
     }
@@ -123,7 +131,8 @@ impl Rounds<'_> {
         round >= self.input.max_rounds.max(1)
     }
 
-    fn decide(&self, round: u32, seen: &Seen) -> Result<Decision, Next> {
+    /// The decision, and how much of the request the model declares undone with it.
+    fn decide(&self, round: u32, seen: &Seen) -> Result<(Decision, Option<Undone>), Next> {
         let candidates = match self.is_last(round) {
             true => &[],
             false => seen.agents.candidates(),
@@ -146,7 +155,7 @@ impl Rounds<'_> {
                 }
             };
             match self.read(answer, candidates) {
-                Ok(decision) => return Ok(decision),
+                Ok(decision) => return Ok((decision, answer.undone)),
                 Err(refusal) => {
                     rejected = Some(Rejected {
                         answer: shorten(&written(answer), MAX_REJECTED_TOKENS),
@@ -246,11 +255,23 @@ impl Rounds<'_> {
             "I am sorry: I could not work out what to do with this. Please try again, or put it in other words.{}",
             self.so_far()
         );
-        let reason = rejected.map(|r| r.reason).unwrap_or_default();
-        RunOutcome::Completed {
-            text,
-            data: json!({ "undecided": reason }),
-        }
+        let shortfall = self.shortfall(Some(Undone::All));
+        let mut data = shortfall.map_or(Value::Null, |shortfall| shortfall.to_json());
+        data["undecided"] = rejected.map(|r| r.reason).unwrap_or_default().into();
+        RunOutcome::Completed { text, data }
+    }
+
+    /// What an answer lacks, of which this much is declared undone: the results of agents that gave none.
+    fn shortfall(&self, declared: Option<Undone>) -> Option<Shortfall> {
+        let ends: Vec<AgentEnd<'_>> = self.results.iter().map(TaskOutcome::agent_end).collect();
+        let has_nothing = !ends.is_empty() && ends.iter().all(AgentEnd::gave_nothing);
+        let undone = match has_nothing {
+            true => Some(Undone::All),
+            false => declared,
+        };
+        let is_short = undone.is_some() || AgentEnd::is_any_missing(&ends);
+        let results = self.results.iter().map(TaskOutcome::sketched);
+        is_short.then(|| Shortfall::new(undone, results.collect()))
     }
 
     /// The results in words, for when no model puts them into better ones.

@@ -219,6 +219,7 @@ mod tests {
                 arguments: json!({ "run": A, B: [true] }),
             }],
             usage: None,
+            undone: None,
         };
         let answer = recorded.answer_for(&asked, &answer);
         assert_eq!(

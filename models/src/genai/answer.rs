@@ -85,6 +85,7 @@ impl<'a> Answer<'a> {
             text: std::mem::take(&mut self.text),
             tool_calls,
             usage,
+            undone: None,
         })
     }
 }

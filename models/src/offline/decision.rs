@@ -8,22 +8,18 @@ use super::sums;
 use super::words::asks_who_it_is;
 use super::{MAX_LISTED, how_to_configure};
 use crate::relevance::{self, Card, Skill};
-use crate::{Message, Part, Request, Role};
+use crate::{Message, Part, Request, Role, Undone};
 
 /// Task type of an agent of which neither skills nor task types are known.
 const ANY_TASK: &str = "task";
 
-/// The decision as JSON: what to delegate, or what to say.
-pub(super) fn decide(request: &Request, words: &str) -> Value {
+/// The decision as JSON: what to delegate, or what to say. And how much of the request it leaves undone, beside what the
+/// results of agents lack.
+pub(super) fn decide(request: &Request, words: &str) -> (Value, Option<Undone>) {
     let results = results(request);
     if !results.is_empty() {
-        return respond(
-            &results
-                .iter()
-                .map(Outcome::told)
-                .collect::<Vec<_>>()
-                .join("\n"),
-        );
+        let told: Vec<String> = results.iter().map(Outcome::told).collect();
+        return (respond(&told.join("\n")), None);
     }
     let agents: Vec<Agent> = request.data("agents").map(list).unwrap_or_default();
     let cards: Vec<Card<'_>> = agents.iter().map(Agent::card).collect();
@@ -36,14 +32,14 @@ pub(super) fn decide(request: &Request, words: &str) -> Value {
             away.join(" and "),
             if away.len() == 1 { "it" } else { "they" },
         );
-        return respond(&format!(
+        return undone(format!(
             "{names} {are} away at the moment, so I have asked nobody. Ask again when {it} {} back, or leave the name out and I look for somebody else.",
             if away.len() == 1 { "is" } else { "are" }
         ));
     }
     let unknown = unknown(words, &cards);
     if !unknown.is_empty() && !is_named() {
-        return respond(&format!(
+        return undone(format!(
             "I know no agent called {}, so I have asked nobody. {}",
             unknown.join(" or "),
             introduction(&agents)
@@ -54,18 +50,24 @@ pub(super) fn decide(request: &Request, words: &str) -> Value {
         let chosen = chosen
             .into_iter()
             .map(|index| (&agents[index], &cards[index]));
-        return delegate(words, chosen, &away);
+        let left_out = (!away.is_empty()).then_some(Undone::Part);
+        return (delegate(words, chosen, &away), left_out);
     }
     if let Some(counted) = sums::answer(words) {
-        return respond(&counted);
+        return (respond(&counted), None);
     }
     if asks_who_it_is(words) {
-        return respond(&introduction(&agents));
+        return (respond(&introduction(&agents)), None);
     }
-    respond(&format!(
+    undone(format!(
         "I found no agent for that. {}",
         introduction(&agents)
     ))
+}
+
+/// Says that nothing is done, and why.
+fn undone(text: String) -> (Value, Option<Undone>) {
+    (respond(&text), Some(Undone::All))
 }
 
 /// Words that can be nothing but ids of agents, and are nobody's.

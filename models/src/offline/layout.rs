@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
+use super::Answer;
 use super::handing_on::TOPICS;
 use super::passages::count;
 use super::turn::Turn;
 use super::words::{mention, subject};
-use crate::Request;
+use crate::{Request, Undone};
 
 /// Says who made a text. It stands in an answer once, at its end.
 pub(super) const MARK: &str =
@@ -42,7 +43,7 @@ pub(super) fn without_mark(text: &str) -> String {
 }
 
 /// An answer made of what came with the request; nothing where that is no more than a line of words.
-pub(super) fn answer(request: &Request) -> Option<String> {
+pub(super) fn answer(request: &Request) -> Option<Answer> {
     let given = Given::of(&Turn::of(request));
     if given.texts.is_empty() && given.title_from_words {
         return None;
@@ -51,7 +52,8 @@ pub(super) fn answer(request: &Request) -> Option<String> {
         true => given.measured(),
         false => given.laid_out(),
     };
-    Some(format!("{said}\n\n{MARK}"))
+    let undone = given.says_nothing().then_some(Undone::All);
+    Some(Answer::Text(format!("{said}\n\n{MARK}"), undone))
 }
 
 /// Material of an answer.
@@ -122,6 +124,11 @@ impl Given {
         }
     }
 
+    /// True if there is nothing under the title.
+    fn says_nothing(&self) -> bool {
+        self.texts.is_empty() && self.lists.is_empty()
+    }
+
     /// The title and under it what was given, as far as there is room for it.
     fn laid_out(&self) -> String {
         let mut text = format!("# {}", capitalized(&self.title));
@@ -143,7 +150,7 @@ impl Given {
                 text.push_str(&format!("\n\n{kept}"));
             }
         }
-        if self.texts.is_empty() && self.lists.is_empty() {
+        if self.says_nothing() {
             text.push_str("\n\nNothing was given to say about it.");
         }
         text
@@ -262,7 +269,17 @@ mod tests {
             });
         }
         let request = Request::new(vec![Message::new(Role::User, parts)]);
-        answer(&request).unwrap_or_default()
+        match answer(&request) {
+            Some(Answer::Text(text, undone)) => {
+                assert_eq!(
+                    undone.is_some(),
+                    text.contains("Nothing was given"),
+                    "{text}"
+                );
+                text
+            }
+            _ => String::new(),
+        }
     }
 
     #[test]

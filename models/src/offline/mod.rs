@@ -48,7 +48,9 @@ mod words;
 
 use async_trait::async_trait;
 
-use super::{Completion, DeltaSink, Error, LanguageModel, Output, Request, ToolCall, stand_in};
+use super::{
+    Completion, DeltaSink, Error, LanguageModel, Output, Request, ToolCall, Undone, stand_in,
+};
 
 /// Agents or tools that are told about at most.
 const MAX_LISTED: usize = 20;
@@ -68,9 +70,9 @@ impl LanguageModel for Offline {
 
     async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {
         request.check()?;
-        let (text, tool_calls) = match answer(&request)? {
-            Answer::Text(text) => (text, Vec::new()),
-            Answer::Calls(calls) => (String::new(), calls),
+        let (text, tool_calls, undone) = match answer(&request)? {
+            Answer::Text(text, undone) => (text, Vec::new(), undone),
+            Answer::Calls(calls) => (String::new(), calls, None),
         };
         stand_in::stream(&text, &deltas).await;
         let usage = Some(stand_in::usage(&request, &text, &tool_calls));
@@ -78,6 +80,7 @@ impl LanguageModel for Offline {
             text,
             tool_calls,
             usage,
+            undone,
         })
     }
 }
@@ -85,24 +88,36 @@ impl LanguageModel for Offline {
 /// The next words or calls.
 #[derive(Debug, Clone, PartialEq)]
 enum Answer {
-    Text(String),
+    /// Words, and how much of the request they say to be undone.
+    Text(String, Option<Undone>),
     Calls(Vec<ToolCall>),
+}
+
+impl Answer {
+    fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into(), None)
+    }
+
+    fn undone(text: impl Into<String>) -> Self {
+        Self::Text(text.into(), Some(Undone::All))
+    }
 }
 
 fn answer(request: &Request) -> Result<Answer, Error> {
     let said = || request.last_user_text().unwrap_or_default();
     match &request.output {
         Output::Text if tools::are_used(request) => Ok(tools::answer(request)),
-        Output::Text => Ok(Answer::Text(layout::answer(request).unwrap_or_else(|| {
+        Output::Text => Ok(layout::answer(request).unwrap_or_else(|| {
             let said = words::cut(&said());
-            format!(
+            Answer::undone(format!(
                 "I am an offline stand-in, not a language model, and have no tool for this, so nothing was done. You said: {said}"
-            )
-        }))),
+            ))
+        })),
         Output::Json { name, .. } if name == "decision" => {
-            Ok(Answer::Text(decision::decide(request, &said()).to_string()))
+            let (decision, undone) = decision::decide(request, &said());
+            Ok(Answer::Text(decision.to_string(), undone))
         }
-        Output::Json { name, .. } if name == "orchestration" => Ok(Answer::Text(
+        Output::Json { name, .. } if name == "orchestration" => Ok(Answer::text(
             orchestration::propose(request, &said()).to_string(),
         )),
         Output::Json { name, .. } => Err(Error::Refused(format!(
@@ -157,7 +172,7 @@ mod tests {
     #[test]
     fn what_it_has_no_tool_for_is_said_to_be_undone() {
         let asked = Request::new(vec![Message::user("print it")]);
-        let Ok(Answer::Text(said)) = answer(&asked) else {
+        let Ok(Answer::Text(said, Some(Undone::All))) = answer(&asked) else {
             panic!("it has nothing to call");
         };
         assert!(said.contains("nothing was done"), "{said}");

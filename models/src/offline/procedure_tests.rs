@@ -63,13 +63,13 @@ fn asked(instructions: &str, words: &str) -> Request {
 fn calls(request: &Request) -> Vec<ToolCall> {
     match answer(request) {
         Answer::Calls(calls) => calls,
-        Answer::Text(text) => panic!("expected calls, got {text:?}"),
+        Answer::Text(text, _) => panic!("expected calls, got {text:?}"),
     }
 }
 
 fn said(request: &Request) -> String {
     match answer(request) {
-        Answer::Text(text) => text,
+        Answer::Text(text, _) => text,
         Answer::Calls(calls) => panic!("expected words, got {calls:?}"),
     }
 }

@@ -1,6 +1,6 @@
 //! Results of tools, in words.
 
-use agenthub_runs::tool_loop::FIND_AGENTS;
+use agenthub_runs::{Shortfall, tool_loop::FIND_AGENTS};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -54,12 +54,17 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// The result's text, without a word about who gave it; nothing where it is an error or empty.
+/// The result's text, without a word about who gave it; nothing where it is an error, empty, or words on what was not done.
 pub(super) fn content(value: &Value) -> Option<String> {
     if value
         .get("error")
         .is_some_and(|error| !plain(error).is_empty())
     {
+        return None;
+    }
+    // An agent that says that it did nothing gave nothing.
+    let data = value["data"].as_array().into_iter().flatten();
+    if Shortfall::of(data).is_some_and(|shortfall| shortfall.is_nothing()) {
         return None;
     }
     let text = value.get("text").map(plain).filter(|text| !text.is_empty());

@@ -12,7 +12,7 @@ use super::told::told;
 use super::turn::Turn;
 use super::words::{asks_who_it_is, clauses, cut};
 use super::{Answer, MAX_LISTED, how_to_configure};
-use crate::{Part, Request, ToolCall, ToolSpec};
+use crate::{Part, Request, ToolCall, ToolSpec, Undone};
 
 /// True if there are tools, or results of tools that are gone.
 pub(super) fn are_used(request: &Request) -> bool {
@@ -25,14 +25,13 @@ pub(super) fn are_used(request: &Request) -> bool {
 pub(super) fn answer(request: &Request) -> Answer {
     let turn = Turn::of(request);
     match procedure(request, &turn).map(|procedure| procedure.next(&turn)) {
-        Some(Next::Answer(text)) => return Answer::Text(text),
+        Some(Next::Answer(text)) => return Answer::text(text),
         Some(Next::Calls(calls)) => return Answer::Calls(with_ids(request, calls)),
         None => {}
     }
-    let told = || Answer::Text(summary(&turn) + &guesses(request, &turn));
     let only_found = turn.results().all(|(name, _)| name == FIND_AGENTS);
     if !turn.rounds.is_empty() && !only_found {
-        return told();
+        return words_on_results(request, &turn);
     }
     let made = |name: &str, arguments: &Value| {
         turn.calls()
@@ -50,16 +49,28 @@ pub(super) fn answer(request: &Request) -> Answer {
         return Answer::Calls(calls);
     }
     if !turn.rounds.is_empty() {
-        return told();
+        return Answer::undone(summary(&turn));
     }
     if let Some(counted) = sums::answer(&turn.words) {
-        return Answer::Text(counted);
+        return Answer::text(counted);
     }
     let introduction = introduction(&request.tools);
-    Answer::Text(match asks_who_it_is(&turn.words) {
-        true => introduction,
-        false => format!("I found no tool for that. {introduction}"),
-    })
+    match asks_who_it_is(&turn.words) {
+        true => Answer::text(introduction),
+        false => Answer::undone(format!("I found no tool for that. {introduction}")),
+    }
+}
+
+/// Words about what came back. What is made of a guess may not be what was meant.
+fn words_on_results(request: &Request, turn: &Turn<'_>) -> Answer {
+    let summary = summary(turn);
+    if turn.results().next().is_none() {
+        return Answer::undone(summary);
+    }
+    match guesses(request, turn) {
+        guesses if guesses.is_empty() => Answer::text(summary),
+        guesses => Answer::Text(summary + &guesses, Some(Undone::Part)),
+    }
 }
 
 /// The procedure that the words want to be followed. Who asks who it is wants none, nor who has numbers added; whoever names one tool

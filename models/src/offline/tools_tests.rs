@@ -55,13 +55,13 @@ fn asked(words: &str) -> Request {
 fn calls(request: &Request) -> Vec<ToolCall> {
     match answer(request) {
         Answer::Calls(calls) => calls,
-        Answer::Text(text) => panic!("expected calls, got {text:?}"),
+        Answer::Text(text, _) => panic!("expected calls, got {text:?}"),
     }
 }
 
 fn said(request: &Request) -> String {
     match answer(request) {
-        Answer::Text(text) => text,
+        Answer::Text(text, _) => text,
         Answer::Calls(calls) => panic!("expected words, got {calls:?}"),
     }
 }
@@ -204,7 +204,7 @@ fn agents_are_handed_work_in_words_under_their_skill() {
         request.tools.clone_from(&tools);
         let made = match answer(&request) {
             Answer::Calls(calls) => calls,
-            Answer::Text(_) => Vec::new(),
+            Answer::Text(..) => Vec::new(),
         };
         let made = made
             .first()
@@ -376,4 +376,31 @@ fn what_the_stand_in_could_not_tell_is_said_with_the_result() {
         "{said}"
     );
     assert!(said.contains("write city=…"), "{said}");
+}
+
+/// spec: ORC-2.1
+#[test]
+fn what_is_left_undone_is_declared() {
+    let declared = |request: &Request| match answer(request) {
+        Answer::Text(_, undone) => undone,
+        Answer::Calls(calls) => panic!("expected words, got {calls:?}"),
+    };
+    for whole in ["who are you?", "what is 7 times 6?"] {
+        assert_eq!(declared(&asked(whole)), None, "{whole}");
+    }
+    assert_eq!(
+        declared(&asked("how tall is the Eiffel tower?")),
+        Some(Undone::All)
+    );
+    let done = answered(asked("use agent_echo"), &[json!("one")]);
+    assert_eq!(declared(&done), None);
+    let words = "weather_now please, for the town where my sister lives";
+    let guessed = answered(asked(words), &[json!("12 degrees")]);
+    assert_eq!(declared(&guessed), Some(Undone::Part));
+    let query = json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]});
+    let mut searching = asked("shave my llama");
+    let find = tool(FIND_AGENTS, "Finds agents by what they do", query);
+    searching.tools.push(find);
+    let none = answered(searching, &[json!({"agents": []})]);
+    assert_eq!(declared(&none), Some(Undone::All));
 }

@@ -9,6 +9,6 @@ mod tokens;
 
 pub use request::{
     Completion, EmptyRequest, Message, Output, Part, PresentedAgent, Request, Role, ToolCall,
-    ToolSpec, Usage,
+    ToolSpec, Undone, Usage,
 };
 pub use tokens::estimate_tokens;

@@ -280,6 +280,16 @@ pub struct Usage {
     pub is_estimated: bool,
 }
 
+/// Extent of what a model declares undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Undone {
+    /// Some of the request: the answer is the best there is.
+    Part,
+    /// All of the request: the answer says so and gives nothing.
+    All,
+}
+
 /// Answer of a model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Completion {
@@ -289,4 +299,8 @@ pub struct Completion {
     pub tool_calls: Vec<ToolCall>,
     /// Cost, if the provider reported it.
     pub usage: Option<Usage>,
+    /// Declared by the model itself, `None` if it declares nothing. Providers have no such declaration; the offline
+    /// stand-in does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undone: Option<Undone>,
 }

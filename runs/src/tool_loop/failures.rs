@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use crate::{
     effect::{DelegationResult, Handoff},
     event::{RunOutcome, StepResult},
-    model::ToolCall,
+    model::{ToolCall, Undone},
+    shortfall::{AgentEnd, Shortfall},
 };
 
 /// Maximum bytes of a text in an outcome's results: all of them together stay well below a message's limit.
@@ -52,6 +53,8 @@ pub(super) struct Report {
     data: Vec<Value>,
     /// Empty on success.
     error: String,
+    /// Shortfall of a result, as its data say it.
+    shortfall: Option<Shortfall>,
 }
 
 impl Report {
@@ -86,6 +89,7 @@ impl Report {
             tool: first(tool).unwrap_or_default(),
             task: handoff.text.clone(),
             state: came.state,
+            shortfall: Shortfall::of(&came.data),
             data: came.data,
         }
     }
@@ -104,6 +108,14 @@ impl Report {
 
     pub(super) fn is_failed(&self) -> bool {
         self.state != "completed"
+    }
+
+    fn end(&self) -> AgentEnd<'_> {
+        AgentEnd {
+            agent: &self.agent,
+            is_completed: !self.is_failed(),
+            shortfall: self.shortfall.as_ref(),
+        }
     }
 
     /// The failure in one line.
@@ -132,6 +144,9 @@ impl Report {
         }
         if !self.error.is_empty() {
             told["error"] = head(&self.error, max_bytes).into();
+        }
+        if let Some(shortfall) = self.shortfall.as_ref().filter(|_| !self.is_failed()) {
+            told["lacks"] = line(&shortfall.in_words()).into();
         }
         told
     }
@@ -163,21 +178,41 @@ impl ToolEnd {
     }
 }
 
-/// Data of an answer if tools or agents were called and all of them failed: `{"partial": true, "results": [{"tool",
-/// "state": "failed", "error"}]}`. Whatever the model answered then, it is not based on them.
-pub(super) fn of_nothing(tools: &[ToolEnd], reports: &[Report]) -> Option<Value> {
-    let has_any = tools.iter().any(|tool| tool.error.is_none())
-        || reports.iter().any(|report| !report.is_failed());
-    if has_any || tools.is_empty() {
+/// Shortfall of an answer; `None` if it is whole. An answer lacks what the model declares undone, what an agent that was
+/// asked did not give and was not asked again for with success, and everything if all calls failed: whatever the model
+/// answered then, it is not based on them. Tools may fail as long as one call gives a result.
+pub(super) fn shortfall(
+    undone: Option<Undone>,
+    tools: &[ToolEnd],
+    reports: &[Report],
+) -> Option<Shortfall> {
+    let ends: Vec<AgentEnd<'_>> = reports.iter().map(Report::end).collect();
+    let has_any =
+        tools.iter().any(|tool| tool.error.is_none()) || ends.iter().any(|end| !end.gave_nothing());
+    let failed = match has_any {
+        true => Vec::new(),
+        false => failed(tools),
+    };
+    if undone.is_none() && !AgentEnd::is_any_missing(&ends) && failed.is_empty() {
         return None;
     }
-    let failed = tools.iter().map(|end| {
-        let error = line(end.error.as_deref().unwrap_or_default());
-        json!({ "tool": end.tool, "state": "failed", "error": error })
-    });
-    let mut results: Vec<Value> = failed.collect();
+    let mut results = failed;
     results.extend(self::results(reports));
-    Some(json!({ "partial": true, "results": results }))
+    let is_nothing = !has_any && !reports.is_empty();
+    let undone = match is_nothing {
+        true => Some(Undone::All),
+        false => undone,
+    };
+    Some(Shortfall::new(undone, results))
+}
+
+/// Results of the tools that failed.
+fn failed(tools: &[ToolEnd]) -> Vec<Value> {
+    let failed = tools.iter().filter_map(|end| {
+        let error = line(end.error.as_deref()?);
+        Some(json!({ "tool": end.tool, "state": "failed", "error": error }))
+    });
+    failed.collect()
 }
 
 /// Reason for a missing result, in words.
@@ -199,9 +234,17 @@ pub(super) fn fail_fast(reports: &[Report]) -> Option<RunOutcome> {
 }
 
 /// The model's answer, followed by the failures.
-pub(super) fn answered(text: String, data: Value, reports: &[Report]) -> RunOutcome {
+pub(super) fn answered(
+    text: String,
+    data: Value,
+    shortfall: Option<Shortfall>,
+    reports: &[Report],
+) -> RunOutcome {
     let Some(missing) = missing(reports) else {
-        return RunOutcome::Completed { text, data };
+        return RunOutcome::Completed {
+            text,
+            data: with(data, shortfall),
+        };
     };
     // The answer stays a prefix, as it was shown while it grew.
     let between = match () {
@@ -209,12 +252,18 @@ pub(super) fn answered(text: String, data: Value, reports: &[Report]) -> RunOutc
         () if text.ends_with('\n') => "\n",
         () => "\n\n",
     };
+    let shortfall = shortfall.unwrap_or_else(|| Shortfall::new(None, results(reports)));
     RunOutcome::Completed {
         text: format!("{text}{between}{missing}"),
-        data: match data {
-            Value::Null => json!({ "partial": true, "results": results(reports) }),
-            data => data,
-        },
+        data: with(data, Some(shortfall)),
+    }
+}
+
+/// The data of an answer: its own, else its shortfall.
+pub(super) fn with(data: Value, shortfall: Option<Shortfall>) -> Value {
+    match shortfall {
+        Some(shortfall) if data.is_null() => shortfall.to_json(),
+        _ => data,
     }
 }
 

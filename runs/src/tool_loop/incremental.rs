@@ -171,6 +171,7 @@ impl Run {
                     text: "answer".to_owned(),
                     tool_calls: calls.into_iter().enumerate().map(call).collect(),
                     usage: None,
+                    undone: None,
                 })
             }
             Some(StepRequest::ToolCalled(call)) => match call.arguments["ends"].as_u64() {

@@ -16,7 +16,7 @@ use crate::{
     event::{RunOutcome, StepResult},
     facts::Facts,
     id::StepId,
-    model::{Completion, Message, Part, Request, Role, ToolCall},
+    model::{Completion, Message, Part, Request, Role, ToolCall, Undone},
     strategy::Next,
 };
 
@@ -173,15 +173,15 @@ impl Turns {
         }
     }
 
-    /// Outcome with an answer.
-    fn completed(&self, text: String, data: Value) -> RunOutcome {
-        let data = match failures::of_nothing(&self.tools, &self.reports) {
-            Some(failed) if data.is_null() => failed,
-            _ => data,
-        };
+    /// Outcome with an answer, of which the model declares this much undone.
+    fn completed(&self, text: String, data: Value, undone: Option<Undone>) -> RunOutcome {
+        let shortfall = failures::shortfall(undone, &self.tools, &self.reports);
         match self.input.on_failure {
-            ErrorMode::Tell | ErrorMode::FailFast => RunOutcome::Completed { text, data },
-            ErrorMode::Continue => failures::answered(text, data, &self.reports),
+            ErrorMode::Tell | ErrorMode::FailFast => RunOutcome::Completed {
+                text,
+                data: failures::with(data, shortfall),
+            },
+            ErrorMode::Continue => failures::answered(text, data, shortfall, &self.reports),
         }
     }
 
@@ -195,7 +195,7 @@ impl Turns {
         if self.input.form.is_none() {
             return Some(Next::Finish(match answer.text.trim().is_empty() {
                 true => self.failed("the model gave an empty answer"),
-                false => self.completed(answer.text.clone(), Value::Null),
+                false => self.completed(answer.text.clone(), Value::Null, answer.undone),
             }));
         }
         let check = StepId::new(format!("check-{turn}"));
@@ -210,7 +210,7 @@ impl Turns {
         };
         let reason = match Verdict::deserialize(seen) {
             Ok(Verdict::Fits { text, data }) => {
-                return Some(Next::Finish(self.completed(text, data)));
+                return Some(Next::Finish(self.completed(text, data, answer.undone)));
             }
             Ok(Verdict::Rejected(reason)) => reason,
             Err(error) => error.to_string(),

@@ -217,6 +217,7 @@ impl World for Traced {
                 output_tokens: 5,
                 is_estimated: false,
             }),
+            undone: None,
         })
     }
 

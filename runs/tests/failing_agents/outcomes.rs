@@ -191,5 +191,92 @@ fn journals_without_a_mode_tell_the_model() {
     assert_eq!(told(&run)[1], json!({ "error": "no route" }));
     run.ends("turn-2", says("well"), None);
     run.settle(&ToolLoop);
-    assert_eq!(run.ended(), Some(&RunOutcome::completed("well")));
+    let (text, data) = data(&run);
+    assert_eq!((&*text, &data["partial"]), ("well", &json!(true)));
+}
+
+/// spec: SOP-8.7, HUB-7
+#[test]
+fn an_answer_says_in_its_data_what_it_lacks_in_every_mode() {
+    for mode in [ErrorMode::Tell, ErrorMode::Continue] {
+        let mut run = asked(started(mode));
+        run.ends("turn-1/call-1", gave("anna", "a fact"), None);
+        run.ends("turn-1/call-2", came("ben", "away", "", ""), None);
+        run.ends("turn-1/call-3", gave("cleo", "b"), None);
+        run.settle(&ToolLoop);
+        run.ends("turn-2", says("Two facts."), None);
+        run.settle(&ToolLoop);
+        let (_, data) = data(&run);
+        assert_eq!(data["partial"], true, "{mode:?}");
+        assert_eq!(data.get("undone"), None, "{mode:?}: {data}");
+        let results = data["results"].as_array().expect("all results");
+        let states: Vec<&Value> = results.iter().map(|result| &result["state"]).collect();
+        assert_eq!(states, ["completed", "away", "completed"]);
+    }
+}
+
+/// spec: SOP-8.7
+#[test]
+fn an_agent_that_gave_a_result_when_it_was_asked_again_lacks_nothing() {
+    let mut run = asked(started(ErrorMode::Tell));
+    for (step, result) in [
+        ("turn-1/call-1", gave("anna", "a")),
+        ("turn-1/call-2", came("ben", "failed", "", "busy")),
+        ("turn-1/call-3", gave("cleo", "c")),
+    ] {
+        run.ends(step, result, None);
+    }
+    run.settle(&ToolLoop);
+    run.ends("turn-2", asks(&["ben"]), None);
+    run.settle(&ToolLoop);
+    run.ends("turn-2/call-1", gave("ben", "b"), None);
+    run.settle(&ToolLoop);
+    run.ends("turn-3", says("a b c"), None);
+    run.settle(&ToolLoop);
+    assert_eq!(run.ended(), Some(&RunOutcome::completed("a b c")));
+}
+
+/// spec: SOP-8.7
+#[test]
+fn what_is_based_on_nothing_is_undone() {
+    let nothing = json!({"partial": true, "undone": "all", "results": []});
+    let declares_nothing = |agent: &str| {
+        StepResult::DelegationEnded(DelegationResult {
+            agent: agent.into(),
+            state: "completed".into(),
+            text: "I have no tool for this.".into(),
+            data: vec![nothing.clone()],
+            ..DelegationResult::default()
+        })
+    };
+    let mut run = asked(started(ErrorMode::Tell));
+    run.ends("turn-1/call-1", declares_nothing("anna"), None);
+    run.ends("turn-1/call-2", came("ben", "failed", "", "busy"), None);
+    run.ends("turn-1/call-3", declares_nothing("cleo"), None);
+    run.settle(&ToolLoop);
+    run.ends("turn-2", says("Nobody helped."), None);
+    run.settle(&ToolLoop);
+    let (_, data) = data(&run);
+    assert_eq!(data["undone"], "all", "{data}");
+    assert_eq!(data["results"][0]["lacks"], "it did nothing of it");
+    assert_eq!(data["results"][1]["error"], "busy");
+}
+
+#[test]
+fn what_the_model_declares_undone_stands_in_the_outcome() {
+    let mut run = Simulation::new(started(ErrorMode::Tell));
+    run.looks = offered();
+    run.settle(&ToolLoop);
+    let answer = StepResult::ModelAnswered(Completion {
+        text: "I found no tool for that.".into(),
+        undone: Some(Undone::All),
+        ..Completion::default()
+    });
+    run.ends("turn-1", answer, None);
+    run.settle(&ToolLoop);
+    let (_, data) = data(&run);
+    assert_eq!(
+        data,
+        json!({"partial": true, "undone": "all", "results": []})
+    );
 }

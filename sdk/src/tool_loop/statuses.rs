@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use agenthub_runs::{
-    DelegationResult, Failure, RunEvent, SentHandoff, StepId, StepRequest, StepResult, ToolOutput,
-    model::ToolCall,
+    DelegationResult, Failure, Missing, RunEvent, SentHandoff, Shortfall, StepId, StepRequest,
+    StepResult, ToolOutput, model::ToolCall,
 };
 use serde_json::{Value, json};
 
@@ -79,8 +79,11 @@ pub(super) fn of(event: &RunEvent, calls: &mut Calls) -> Option<Line> {
             let text = match end(result) {
                 Ok(value) => {
                     tool["result"] = redact::value(&value);
-                    if let Some(failed) = failed_behind(result) {
-                        tool["partial"] = failed;
+                    if let Some(shortfall) = shortfall_of(result) {
+                        tool["partial"] = missing(&shortfall);
+                        if let Some(undone) = shortfall.undone {
+                            tool["undone"] = json!(undone);
+                        }
                     }
                     format!("Tool {} completed successfully", called.name)
                 }
@@ -100,21 +103,20 @@ pub(super) fn of(event: &RunEvent, calls: &mut Calls) -> Option<Line> {
     }
 }
 
-/// The tools and agents that an agent's answer had to do without, where it says that it is partial.
-fn failed_behind(result: &StepResult) -> Option<Value> {
-    let StepResult::DelegationEnded(delegated) = result else {
-        return None;
-    };
-    let answer = delegated.data.iter().find(|data| data["partial"] == true)?;
-    let results = answer["results"].as_array().into_iter().flatten();
-    let failed = results.filter(|result| result["state"] != "completed");
-    let failed = failed.take(MAX_FAILED).map(|result| {
-        let named = |key: &str| result[key].as_str().filter(|text| !text.is_empty());
-        let error = named("error").or(named("state")).unwrap_or_default();
-        let name = named("agent").or(named("tool")).unwrap_or_default();
-        json!({ "name": name, "error": redact::error(error) })
-    });
-    Some(failed.collect())
+/// The shortfall of an agent's answer, where it says that it has one.
+fn shortfall_of(result: &StepResult) -> Option<Shortfall> {
+    match result {
+        StepResult::DelegationEnded(delegated) => Shortfall::of(&delegated.data),
+        _ => None,
+    }
+}
+
+/// The tools and agents that an answer had to do without.
+fn missing(shortfall: &Shortfall) -> Value {
+    let missing = shortfall.missing().into_iter().take(MAX_FAILED);
+    let missing =
+        missing.map(|Missing { name, why }| json!({ "name": name, "error": redact::error(&why) }));
+    missing.collect()
 }
 
 /// The call that a step is, with its arguments.
@@ -325,6 +327,11 @@ mod tests {
         let without = json!([{"name": "table", "error": "it is locked"}, {"name": "critic", "error": "away"}]);
         assert_eq!(partial["partial"], without);
         assert_eq!(answer(json!({"partial": false}))["partial"], Value::Null);
+        let nothing = answer(json!({"partial": true, "undone": "all", "results": []}));
+        assert_eq!(
+            (&nothing["partial"], &nothing["undone"]),
+            (&json!([]), &json!("all"))
+        );
     }
 
     /// spec: AGT-3.5, AGT-4.4, AGT-4.5, AGT-7.2, AGT-7.3

@@ -6,8 +6,9 @@ use agenthub_sdk::proto::{
     agenthub::{TaskArtifactUpdateEvent, TaskStatusUpdateEvent},
     json::from_struct,
 };
-use agenthub_sdk::{Update, internal::ANSWER_ARTIFACT};
+use agenthub_sdk::{Update, internal::ANSWER_ARTIFACT, model::Undone};
 use agenthub_terminal::output;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -35,6 +36,22 @@ struct Asked {
     error: Option<String>,
     /// Parts that its answer lacks, and why, where it is partial.
     without: Vec<(String, String)>,
+    /// What its answer says of itself, where that is that something is undone.
+    undone: Option<Undone>,
+}
+
+impl Asked {
+    fn is_partial(&self) -> bool {
+        !self.without.is_empty() || self.undone.is_some()
+    }
+
+    /// What its answer says of itself, where that is that something is undone.
+    fn own_words(&self) -> Option<&'static str> {
+        self.undone.map(|undone| match undone {
+            Undone::All => "it did nothing of it",
+            Undone::Part => "it did not do all of it",
+        })
+    }
 }
 
 /// State of a request, as its events show it.
@@ -83,7 +100,7 @@ impl Progress {
             .map(|(task, asked)| {
                 let state = match (&asked.error, asked.seconds) {
                     (Some(_), _) => "failed",
-                    (None, Some(_)) if !asked.without.is_empty() => "partial",
+                    (None, Some(_)) if asked.is_partial() => "partial",
                     (None, Some(_)) => "completed",
                     (None, None) => "unfinished",
                 };
@@ -102,7 +119,16 @@ impl Progress {
     /// True if any agent that was asked gave a result.
     pub(super) fn has_any_completed(&self) -> bool {
         let mut asked = self.asked.values();
-        asked.any(|asked| asked.error.is_none() && asked.seconds.is_some())
+        asked.any(|asked| {
+            let is_completed = asked.error.is_none() && asked.seconds.is_some();
+            is_completed && asked.undone != Some(Undone::All)
+        })
+    }
+
+    /// True if an answer of this agent lacks something.
+    pub(super) fn is_partial(&self, agent: &str) -> bool {
+        let mut asked = self.asked.values();
+        asked.any(|asked| asked.agent == agent && asked.is_partial())
     }
 
     /// Parts that the answers of agents lack: tools and agents with whose they are, and why.
@@ -112,7 +138,9 @@ impl Progress {
             let of = |(name, why): &(String, String)| {
                 (format!("{name} of {}", asked.agent), why.clone())
             };
-            asked.without.iter().map(of)
+            let own = || Some((asked.agent.clone(), asked.own_words()?.to_owned()));
+            let own = asked.without.is_empty().then(own).flatten();
+            asked.without.iter().map(of).chain(own)
         })
     }
 
@@ -153,6 +181,7 @@ impl Progress {
                 seconds: None,
                 error: None,
                 without: Vec::new(),
+                undone: None,
             };
             self.asked.insert(task.to_owned(), asked);
             return Some(line);
@@ -174,18 +203,19 @@ impl Progress {
         Some(match ended {
             Ok(()) => {
                 let without = without(&tool["partial"]);
-                let line = match without.is_empty() {
-                    true => format!("✓ {which}, after {seconds:.1} s"),
-                    false => {
+                let asked = self.asked.get_mut(task)?;
+                asked.undone = Undone::deserialize(&tool["undone"]).ok();
+                let line = match (without.is_empty(), asked.own_words()) {
+                    (true, None) => format!("✓ {which}, after {seconds:.1} s"),
+                    (true, Some(words)) => format!("◐ {which}, after {seconds:.1} s: {words}"),
+                    (false, _) => {
                         let each = without.iter().map(|(name, why)| format!("{name} ({why})"));
                         let all = each.collect::<Vec<_>>().join(", ");
                         let short = output::cut(&all, MAX_WORDS);
                         format!("◐ {which}, after {seconds:.1} s, in part: without {short}")
                     }
                 };
-                if let Some(asked) = self.asked.get_mut(task) {
-                    asked.without = without;
-                }
+                asked.without = without;
                 line
             }
             Err(error) => {

@@ -208,6 +208,7 @@ impl Story {
             text: text.to_owned(),
             tool_calls: tool_calls.collect(),
             usage: None,
+            undone: None,
         };
         self.end(&step, StepResult::ModelAnswered(answer));
         self.turn

@@ -1,21 +1,30 @@
 //! `agenthub publish`
 
 use std::{
+    convert::Infallible,
     io::{self, Read},
     process::ExitCode,
+    time::{Duration, Instant},
 };
 
 use agenthub_proto::{
     a2a::{AgentCard, Message, Role},
-    agenthub::{AgentEntry, AgentEventMetadata, AgentState},
+    agenthub::{AgentEntry, AgentEventMetadata, AgentState, ListAgentsRequest},
     trace::TraceContext,
 };
-use agenthub_sdk::{Client, Delegation, Error, Outcome, internal::task_type};
+use agenthub_sdk::{
+    Client, Delegation, Error, Outcome,
+    internal::{task_type, unknown_agent},
+};
 use anyhow::{Context, bail};
 use serde_json::json;
 
 use super::args::Publish;
-use crate::{connect, output, partial, stop::Signals};
+use crate::{
+    connect, output,
+    partial::{self, Extent},
+    stop::Signals,
+};
 
 /// Stands for what comes on standard input.
 const STDIN: &str = "-";
@@ -45,17 +54,28 @@ pub async fn run(mut args: Publish, hub: &str) -> anyhow::Result<ExitCode> {
     if args.text == STDIN {
         args.text = words(io::stdin().lock())?;
     }
-    let client = connect::client(hub, args.from.as_deref()).await?;
+    let client = connect::watching(hub, args.from.as_deref()).await?;
+    let mut is_here = true;
     if let Some(to) = &args.to {
         let entry = client.agent(to).await;
-        if let Some(line) = absence(to, &entry, args.wait) {
-            output::aside(output::plain(&line));
+        if let Err(Error::NotFound(_)) = &entry {
+            let why = unknown(&client, to).await?;
+            match args.wait {
+                true => bail!(why),
+                false => output::aside(format!("the message waits ten minutes: {why}")),
+            }
         }
+        if let Some(line) = absence(to, &entry, args.wait) {
+            output::aside(line);
+        }
+        is_here = entry
+            .as_ref()
+            .is_ok_and(|entry| entry.state() != AgentState::Offline);
         let card = entry.ok().and_then(|entry| entry.agent_card);
         args.task_type = known_as(args.task_type, &card.unwrap_or_default());
     }
     let code = match args.wait {
-        true => ask(&client, args).await?,
+        true => ask(&client, args, is_here).await?,
         false => publish(&client, args).await?,
     };
     client.close().await;
@@ -80,24 +100,54 @@ fn known_as(wanted: Option<String>, card: &AgentCard) -> Option<String> {
         .or(wanted)
 }
 
+/// Text on an agent that the hub does not know, with those that may be meant.
+async fn unknown(client: &Client, to: &str) -> Result<String, Error> {
+    let all = client.agents(ListAgentsRequest::default()).await?.agents;
+    let names = all.iter().map(|entry| entry.agent_id.as_str());
+    let why = unknown_agent(to, names);
+    Ok(output::plain(&why).into_owned())
+}
+
 /// Text on a recipient that will not have the message at once.
 fn absence(to: &str, entry: &Result<AgentEntry, Error>, waits: bool) -> Option<String> {
-    let how_long = match waits {
-        true => format!(" for {} s at most", Delegation::DEFAULT_TIMEOUT.as_secs()),
-        false => String::new(),
-    };
-    match entry {
-        Err(Error::NotFound(_)) if waits => Some(format!(
-            "agent \"{to}\" is not known here: it is waited for{how_long}"
-        )),
-        Err(Error::NotFound(_)) => Some(format!(
-            "agent \"{to}\" is not known here: the message waits ten minutes for it"
-        )),
-        Ok(entry) if entry.state() == AgentState::Offline => Some(format!(
-            "{to} is offline: the message waits for it{how_long}"
-        )),
-        // Whether anything else is in the way turns out when it is published.
-        _ => None,
+    // Whether anything else is in the way turns out when it is published.
+    let entry = entry.as_ref().ok()?;
+    let is_away = entry.state() == AgentState::Offline;
+    is_away.then(|| away(to, waits.then_some(Delegation::DEFAULT_TIMEOUT)))
+}
+
+/// Text on a recipient that is away, and on how long it is waited for, if anybody waits.
+fn away(to: &str, left: Option<Duration>) -> String {
+    let how_long = left.map_or(String::new(), |left| {
+        format!(" for {} s at most", left.as_secs())
+    });
+    output::plain(&format!(
+        "{to} is offline: the message waits for it{how_long}"
+    ))
+    .into_owned()
+}
+
+/// Says when the agent goes away or comes back while its answer is waited for. Never ends.
+async fn watch(client: &Client, to: &str, is_here: bool) -> Infallible {
+    let directory = client.directory();
+    let mut changed = directory.changed();
+    let began = Instant::now();
+    let mut was_here = is_here;
+    loop {
+        let is_here = match directory.get(to) {
+            Some(entry) => entry.online,
+            None => was_here,
+        };
+        if is_here != std::mem::replace(&mut was_here, is_here) {
+            let left = Delegation::DEFAULT_TIMEOUT.saturating_sub(began.elapsed());
+            output::aside(match is_here {
+                true => output::plain(&format!("{to} is back")).into_owned(),
+                false => away(to, Some(left)),
+            });
+        }
+        if changed.changed().await.is_err() {
+            return std::future::pending().await;
+        }
     }
 }
 
@@ -121,8 +171,9 @@ async fn publish(client: &Client, args: Publish) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn ask(client: &Client, args: Publish) -> anyhow::Result<ExitCode> {
-    let mut delegation = Delegation::to(args.to.unwrap_or_default())
+async fn ask(client: &Client, args: Publish, is_here: bool) -> anyhow::Result<ExitCode> {
+    let to = args.to.unwrap_or_default();
+    let mut delegation = Delegation::to(&*to)
         .capability(args.task_type.unwrap_or_default())
         .context_id(args.context.unwrap_or_default())
         .text(args.text);
@@ -137,6 +188,7 @@ async fn ask(client: &Client, args: Publish) -> anyhow::Result<ExitCode> {
     let task_id = pending.task_id().to_owned();
     let outcome = tokio::select! {
         outcome = pending.outcome() => outcome?,
+        never = watch(client, &to, is_here) => match never {},
         _ = signals.next() => {
             client.cancel_task(&task_id, "cancelled by the user").await?;
             bail!("task {task_id} was cancelled");
@@ -146,7 +198,9 @@ async fn ask(client: &Client, args: Publish) -> anyhow::Result<ExitCode> {
 }
 
 fn print(outcome: &Outcome, json: bool) -> anyhow::Result<ExitCode> {
-    let failed = partial::failed(outcome);
+    let shortfall = partial::shortfall(outcome);
+    let extent = Extent::of(shortfall.as_ref());
+    let failed = partial::missing(shortfall.as_ref());
     for (name, why) in &failed {
         partial::warn(name, "failed", why);
     }
@@ -157,6 +211,8 @@ fn print(outcome: &Outcome, json: bool) -> anyhow::Result<ExitCode> {
             "state": outcome.state.label(),
             "text": outcome.text,
             "error": outcome.error,
+            "partial": extent != Extent::Whole,
+            "undone": shortfall.and_then(|shortfall| shortfall.undone),
             "failed": failed.iter().map(|(name, why)| json!({"agent": name, "error": why})).collect::<Vec<_>>(),
         });
         output::line(value.to_string())?;
@@ -166,10 +222,9 @@ fn print(outcome: &Outcome, json: bool) -> anyhow::Result<ExitCode> {
         let (id, state) = (&outcome.task_id, outcome.state.label());
         bail!("task {id} is {state}: {}", outcome.error);
     }
-    Ok(match (outcome.is_completed(), failed.is_empty()) {
-        (true, true) => ExitCode::SUCCESS,
-        (true, false) => ExitCode::from(partial::EXIT_CODE),
-        (false, _) => ExitCode::FAILURE,
+    Ok(match outcome.is_completed() {
+        true => extent.code(),
+        false => ExitCode::FAILURE,
     })
 }
 
@@ -199,12 +254,13 @@ mod tests {
         };
         let said = |entry| absence("ghost", &entry, false).unwrap_or_default();
         assert_eq!(
-            said(Err(Error::NotFound("agent not found".into()))),
-            "agent \"ghost\" is not known here: the message waits ten minutes for it"
-        );
-        assert_eq!(
             said(entry(AgentState::Offline)),
             "ghost is offline: the message waits for it"
+        );
+        let waiting = absence("ghost", &entry(AgentState::Offline), true);
+        assert_eq!(
+            waiting.as_deref(),
+            Some("ghost is offline: the message waits for it for 120 s at most")
         );
         assert_eq!(said(entry(AgentState::Online)), "");
         assert_eq!(said(Err(Error::Unavailable("later".into()))), "");

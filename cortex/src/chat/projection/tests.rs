@@ -129,7 +129,10 @@ fn a_turn_shows_its_phases_its_handoffs_and_its_answers() {
     };
     assert_eq!(
         projection.end(&RunOutcome::completed("Done.")),
-        [Frame::Metrics(usage), Frame::Complete("Done.".to_owned())]
+        [
+            Frame::Metrics(usage),
+            Frame::Complete("Done.".to_owned(), None)
+        ]
     );
     assert_eq!(
         projection.end(&RunOutcome::Cancelled {

@@ -51,6 +51,7 @@ fn outcome(text: &str, end: End) -> TaskOutcome {
         correlation_id: "1".to_owned(),
     };
     TaskOutcome {
+        shortfall: None,
         text: text.to_owned(),
         ..TaskOutcome::without_result(&request, end)
     }

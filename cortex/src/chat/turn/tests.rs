@@ -281,3 +281,45 @@ fn what_journals_hold_keeps_its_form() {
             .all(|m| matches!(m.parts[0], Part::Text(_)))
     );
 }
+
+/// spec: HUB-7, ORC-2.1
+#[test]
+fn an_answer_for_which_an_agent_gave_nothing_says_so_in_its_data() {
+    let data = |first: &str, second: &str| {
+        let mut run = Run::looked();
+        run.answers("turn-1", both("One moment."));
+        run.comes_back("say-1", StepResult::Said);
+        run.works("round-1/task-1", first, "a hole", "");
+        run.works("round-1/task-2", second, "", "hoarse");
+        run.sees("look-2", &seen());
+        run.answers("turn-2", respond("That is it."));
+        match run.outcome() {
+            RunOutcome::Completed { data, .. } => data,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(data("completed", "completed"), Value::Null);
+    let partial = data("completed", "failed");
+    assert_eq!(partial["partial"], true, "{partial}");
+    assert_eq!(partial.get("undone"), None, "{partial}");
+    assert_eq!(partial["results"][1]["error"], "singer failed: hoarse");
+    assert_eq!(data("away", "failed")["undone"], "all");
+}
+
+#[test]
+fn what_the_model_declares_undone_stands_in_the_outcome() {
+    let mut run = Run::looked();
+    let answer = Completion {
+        text: respond("I found no agent for that.").to_string(),
+        undone: Some(Undone::All),
+        ..Completion::default()
+    };
+    run.comes_back("turn-1", StepResult::ModelAnswered(answer));
+    let RunOutcome::Completed { data, .. } = run.outcome() else {
+        panic!("it is an answer");
+    };
+    assert_eq!(
+        data,
+        json!({"partial": true, "undone": "all", "results": []})
+    );
+}

@@ -107,6 +107,7 @@ pub fn forms() -> Vec<RunEvent> {
             output_tokens: 4,
             is_estimated: false,
         }),
+        undone: None,
     };
     let output = ToolOutput {
         value: json!(null),

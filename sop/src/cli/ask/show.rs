@@ -7,7 +7,10 @@ use std::{
 };
 
 use agenthub_sdk::{Error, Outcome, proto::a2a::TaskState};
-use agenthub_terminal::{output, partial};
+use agenthub_terminal::{
+    output,
+    partial::{self, Extent},
+};
 use anyhow::{Context, anyhow};
 use serde_json::json;
 
@@ -46,20 +49,31 @@ impl Question<'_> {
             ),
             false => error,
         };
-        let mut failed = outcome.as_ref().map(partial::failed).unwrap_or_default();
+        let shortfall = outcome.as_ref().ok().and_then(partial::shortfall);
+        let extent = Extent::of(shortfall.as_ref());
+        let mut failed = partial::missing(shortfall.as_ref());
         if !ok && failed.is_empty() && !is_cancelled {
             // What comes after the first is called back, where the first one ends it.
             let most = if self.is_fail_fast() { 1 } else { usize::MAX };
             failed = progress.failed().take(most).collect();
         }
         if ok {
+            // An answer in a form of its own does not say what it lacks.
+            if shortfall.is_none() {
+                failed.extend(progress.failed());
+            }
+            failed.retain(|(name, _)| !progress.is_partial(name));
             failed.extend(progress.partial());
         }
-        let is_partial = ok && !(failed.is_empty() && absent.agents.is_empty());
+        let is_any_missing = !(failed.is_empty() && absent.agents.is_empty());
+        let extent = match is_any_missing {
+            true if !progress.has_any_completed() => Extent::Nothing,
+            true => extent.max(Extent::Part),
+            false => extent,
+        };
+        let is_partial = ok && extent != Extent::Whole;
         let code = match (ok, *is_cancelled) {
-            (true, _) if is_partial && !progress.has_any_completed() => ExitCode::FAILURE,
-            (true, _) if is_partial => ExitCode::from(partial::EXIT_CODE),
-            (true, _) => ExitCode::SUCCESS,
+            (true, _) => extent.code(),
             (false, true) => ExitCode::from(CANCELLED),
             (false, false) => ExitCode::FAILURE,
         };
@@ -80,6 +94,7 @@ impl Question<'_> {
                 "answer": text,
                 "data": data,
                 "partial": is_partial,
+                "undone": shortfall.and_then(|shortfall| shortfall.undone),
                 "failed": absent.agents.iter().chain(&failed).map(|(agent, why)| json!({"agent": agent, "error": why})).collect::<Vec<_>>(),
                 "unusable": absent.unusable,
                 "agents": progress.agents(),

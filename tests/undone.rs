@@ -1,0 +1,196 @@
+//! Requests of which nothing, or not all, was done: each command says so with its exit code.
+
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+use crate::harness::{System, eventually};
+
+/// Words that no agent and no tool fits.
+const NONSENSE: &str = "knit me a sweater";
+
+/// spec: ORC-2.1, ORC-11.3
+#[test]
+fn a_request_that_nobody_takes_does_not_leave_with_0() {
+    let (system, _up) = System::up();
+    let chat = system.chat(&format!("{NONSENSE}\n"));
+    assert_eq!(chat.code, Some(1), "{chat:?}");
+    assert!(
+        chat.stdout.contains("I found no agent for that"),
+        "{chat:?}"
+    );
+    let writer = system.run(&["publish", "--to", "writer", "--wait", "write a poem"], "");
+    assert_eq!(writer.code, Some(1), "it cannot: {writer:?}");
+    let fine = system.chat("echo hi\nwho are you?\n");
+    assert_eq!(fine.code, Some(0), "{fine:?}");
+
+    let to_cortex = [
+        "publish",
+        "--to",
+        "cortex",
+        "--task-type",
+        "chat_request",
+        "--wait",
+    ];
+    let asked = system.run(&[&to_cortex[..], &["--json", NONSENSE]].concat(), "");
+    assert_eq!(asked.code, Some(1), "{asked:?}");
+    let answer: Value = serde_json::from_str(&asked.stdout).expect("JSON");
+    assert_eq!(
+        (&answer["partial"], &answer["undone"]),
+        (&true.into(), &"all".into())
+    );
+    let echoed = system.run(&[&to_cortex[..], &["echo hi"]].concat(), "");
+    assert_eq!(echoed.code, Some(0), "{echoed:?}");
+
+    let run = ["run", "--mode", "chat", "--objective"];
+    let nothing = system.run(&[&run[..], &[NONSENSE]].concat(), "");
+    assert_eq!(nothing.code, Some(1), "{nothing:?}");
+    assert_eq!(nothing.stdout, "", "there is no result");
+    assert!(
+        nothing.stderr.contains("I found no agent for that"),
+        "{nothing:?}"
+    );
+    let echoed = system.run(&[&run[..], &["echo hi"]].concat(), "");
+    assert_eq!(echoed.code, Some(0), "{echoed:?}");
+}
+
+/// spec: SOP-8.7
+#[test]
+fn a_team_that_does_nothing_of_a_request_does_not_leave_with_0() {
+    let system = System::bare("127.0.0.1:1".to_owned());
+    let write = |file: &str, text: &str| {
+        fs::write(system.folder().join(file), text).expect("the folder is there");
+    };
+    fs::create_dir(system.folder().join("team")).expect("the folder is there");
+    write(
+        "team/lead.md",
+        "---\nname: lead\ndescription: Leads\ntype: orchestrator\n---\n## Steps\n\n1. Ask `helper` to do it.\n2. Ask `other` to write it.\n3. Answer with what `other` says.\n",
+    );
+    write(
+        "team/helper.md",
+        "---\nname: helper\ndescription: Helps\n---\nHelp.\n",
+    );
+    write(
+        "team/other.md",
+        "---\nname: other\ndescription: Writes\n---\nWrite.\n",
+    );
+    let finished = system.run(&["sop", "ask", "--here", "--json", "team", "sing"], "");
+    assert_eq!(finished.code, Some(1), "{finished:?}");
+    let answer: Value = serde_json::from_str(&finished.stdout).expect("JSON");
+    assert_eq!(answer["partial"], true, "{answer:#}");
+    assert_eq!(answer["data"]["undone"], "all", "{answer:#}");
+    let states = answer["agents"].as_array().expect("two were asked").iter();
+    let states: Vec<&Value> = states.map(|agent| &agent["state"]).collect();
+    assert_eq!(states, ["partial", "partial"], "nothing is made of nothing");
+}
+
+/// spec: HUB-3
+#[test]
+fn an_agent_that_never_was_is_an_error_at_once_and_names_who_may_be_meant() {
+    let (system, _up) = System::up();
+    let begin = Instant::now();
+    let meant = system.run(&["publish", "--to", "agent_ehco", "--wait", "hi"], "");
+    assert_eq!(meant.code, Some(1), "{meant:?}");
+    let why = "no agent called \"agent_ehco\" is known here; did you mean \"agent_echo\"?";
+    assert!(meant.stderr.contains(why), "{meant:?}");
+    assert!(begin.elapsed() < Duration::from_secs(5), "{meant:?}");
+
+    let run = [
+        "run",
+        "--mode",
+        "chat",
+        "--agent",
+        "agent_ehco",
+        "--objective",
+        "hi",
+    ];
+    let named = system.run(&run, "");
+    assert_eq!(named.code, Some(1), "{named:?}");
+    assert!(named.stderr.contains(why), "{named:?}");
+
+    // Without waiting, it may still come.
+    let sent = system.run(&["publish", "--to", "agent_ehco", "hi"], "");
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    assert!(sent.stderr.contains("waits ten minutes"), "{sent:?}");
+}
+
+/// spec: HUB-8
+#[test]
+fn an_agent_that_goes_away_while_it_is_waited_for_is_named() {
+    let (system, _broker) = System::durable_broker();
+    let echo = system.start_echo("agent_echo");
+    echo.kill();
+    let asking = system.start(&["publish", "--to", "agent_echo", "--wait", "are you there"]);
+    let said = eventually("it says who is away", || {
+        let said = asking.said();
+        said.contains("agent_echo is offline").then_some(said)
+    });
+    assert!(said.contains("waits for it for 1"), "{said}");
+    let _echo = system.start_echo("agent_echo");
+    let answered = asking.wait();
+    assert_eq!(answered.code, Some(0), "{answered:?}");
+    assert!(answered.stdout.contains("are you there"), "{answered:?}");
+    assert!(
+        answered.stderr.contains("agent_echo is back"),
+        "{answered:?}"
+    );
+}
+
+/// spec: ORC-11.3
+#[test]
+fn what_of_a_brief_nobody_took_is_not_met() {
+    let system = System::bare("127.0.0.1:1".to_owned());
+    let brief = |extra: &str| {
+        let text = format!(
+            "objective: Tell the neighbours that the library opens on Monday\npayload:\n  language: en\n{extra}constraints:\n  \
+             acceptanceCriteria: ['mentions \"library\"']\n"
+        );
+        fs::write(system.folder().join("brief.yaml"), text).expect("the folder is there");
+        system.run(&["run", "--here", "brief.yaml"], "")
+    };
+    let met = brief("");
+    assert_eq!(met.code, Some(0), "{met:?}");
+    let misspelt = brief("  mustInclud: [Monday]\n");
+    assert_eq!(misspelt.code, Some(3), "{misspelt:?}");
+    let first = "but nobody took payload.mustInclud: this is the best there is";
+    assert!(misspelt.stderr.contains(first), "{misspelt:?}");
+    let objective = [
+        "run",
+        "--here",
+        "--objective",
+        "Tell the neighbours that the library opens",
+    ];
+    let unasked = system.run(&objective, "");
+    assert_eq!(
+        unasked.code,
+        Some(3),
+        "nothing was asked of it: {unasked:?}"
+    );
+    assert!(
+        unasked.stderr.contains("verdict  no criteria were given"),
+        "{unasked:?}"
+    );
+}
+
+#[test]
+fn a_brief_or_a_provider_that_is_not_there_is_wrong_usage() {
+    let system = System::bare("127.0.0.1:1".to_owned());
+    for (args, part) in [
+        (&["run", "none.yaml"][..], "none.yaml"),
+        (
+            &["run", "--here", "--objective", "x", "--model", "nobody/x"],
+            "nobody",
+        ),
+        (
+            &["agent", "supervisor", "--name", "a", "--model", "nobody/x"],
+            "nobody",
+        ),
+    ] {
+        let wrong = system.run(args, "");
+        assert_eq!(wrong.code, Some(2), "{args:?}: {wrong:?}");
+        assert!(wrong.stderr.contains(part), "{wrong:?}");
+    }
+}
