@@ -23,6 +23,8 @@ pub(super) struct Closing<'a> {
     pub(super) is_made: bool,
     /// The parts of the payload that nobody takes.
     pub(super) not_taken: Vec<String>,
+    /// The steps that made later rounds of the result, which nobody reviewed.
+    pub(super) unreviewed: Vec<String>,
 }
 
 /// The bundle.
@@ -44,6 +46,7 @@ pub(super) fn bundle(
     put("notKept", verdicts.not_kept(&report).into());
     put("unchecked", verdicts.unchecked(&report).into());
     put("notTaken", closing.not_taken.clone().into());
+    put("unreviewed", closing.unreviewed.clone().into());
     put("notJudged", verdicts.not_judged(&report).into());
     put("depth", reached.depth.into());
     put("executionDepth", constraints.execution_depth().into());

@@ -43,6 +43,27 @@ pub(super) fn best(reached: &Reached, mut form: Value) -> Best {
     }
 }
 
+/// The form in which an earlier round that was reviewed stands for each thing that was made again from it and that nobody reviewed, and the
+/// steps that it stands for.
+pub(super) fn reviewed(reached: &Reached, mut form: Value) -> (Value, Vec<String>) {
+    let open = Verdicts::of(reached, &form).open;
+    let earlier = open.iter().filter_map(|step| {
+        let capability = capability(reached, step);
+        let origins = origins(reached, step);
+        let rounds = reached.outputs.keys().filter(|other| {
+            *other != step
+                && origins.contains(*other)
+                && self::capability(reached, other) == capability
+        });
+        let rounds = rounds.filter_map(|other| Some((rank(latest(reached, other)?), other)));
+        let best = rounds.max_by(|(a, _), (b, _)| a.total_cmp(b));
+        best.map(|(_, best)| (step.clone(), best.clone()))
+    });
+    let earlier: Vec<(String, String)> = earlier.collect();
+    put(&mut form, &earlier);
+    (form, earlier.into_iter().map(|(step, _)| step).collect())
+}
+
 /// The steps of the form that were to make something and have no output, each with the step of an earlier round that stands for it: of those that it
 /// was to be made from, the one with the best review. Where it refers to none, an earlier step of its capability is the same thing only if
 /// the result has no other part that is made by it.

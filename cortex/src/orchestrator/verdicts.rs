@@ -35,6 +35,8 @@ pub(super) struct Verdicts<'a> {
     pub(super) reviews: Vec<&'a Review>,
     /// The parts that no review is of, in words.
     pub(super) gap: Option<String>,
+    /// The steps that made these parts.
+    pub(super) open: BTreeSet<String>,
 }
 
 impl<'a> Verdicts<'a> {
@@ -61,7 +63,7 @@ impl<'a> Verdicts<'a> {
         }
         let open: BTreeSet<String> = made.difference(&covered).cloned().collect();
         let gap = (!open.is_empty()).then(|| not_reviewed(reached, &open));
-        Self { reviews, gap }
+        Self { reviews, gap, open }
     }
 
     /// The verdict of one review alone.
@@ -69,6 +71,7 @@ impl<'a> Verdicts<'a> {
         Self {
             gap: review.is_none().then(|| NOTHING_REVIEWED.to_owned()),
             reviews: review.into_iter().collect(),
+            open: BTreeSet::new(),
         }
     }
 

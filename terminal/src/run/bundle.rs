@@ -61,10 +61,16 @@ pub fn parts(result: &Value, width: usize) -> Parts {
                 ..made
             }
         }
-        (None, Some(message)) => Parts {
-            result: message.to_owned(),
-            ..Parts::default()
-        },
+        (None, Some(message)) => {
+            let said = Parts {
+                result: message.to_owned(),
+                ..Parts::default()
+            };
+            match Verdict::of(result) {
+                Verdict::Failed => said.beside(),
+                _ => said,
+            }
+        }
         (None, None) => Parts {
             result: laid_out(result, 0),
             ..Parts::default()

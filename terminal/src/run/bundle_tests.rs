@@ -93,7 +93,7 @@ fn where_nothing_was_asked_for_nothing_is_called_met() {
     assert_eq!(
         first(&bundle).as_deref(),
         Some(
-            "verdict  no criteria were given, and the objective's own words were not checked as criteria; the review lets it pass"
+            "verdict  no criteria were given, and the objective's own words were not checked as criteria; the review lets it pass: this is the best there is"
         )
     );
     bundle["quality"]["reviews"] =
@@ -106,11 +106,19 @@ fn where_nothing_was_asked_for_nothing_is_called_met() {
     bundle["quality"]["notTaken"] = json!(["tone"]);
     let ignored = first(&bundle).unwrap_or_default();
     assert!(
-        ignored.ends_with("but nobody took payload.tone"),
+        ignored.ends_with("but nobody took payload.tone: this is the best there is"),
         "{ignored}"
     );
+    assert_eq!(Verdict::of(&bundle).code(), 3, "nothing was checked");
     bundle["quality"]["reviews"] =
         json!([{"checks": [{"name": "Language", "hard": true, "verdict": "pass"}]}]);
+    assert_eq!(
+        Verdict::of(&bundle).code(),
+        3,
+        "a part of the payload is unused"
+    );
+    bundle["quality"]["notTaken"] = json!([]);
+    assert_eq!(Verdict::of(&bundle).code(), 0);
     let ruled = first(&bundle).unwrap_or_default();
     assert!(
         ruled.starts_with(
@@ -118,6 +126,20 @@ fn where_nothing_was_asked_for_nothing_is_called_met() {
         ),
         "{ruled}"
     );
+}
+
+/// spec: ORC-2.1, ORC-11.3
+#[test]
+fn a_later_round_that_nobody_reviewed_stands_in_the_first_line() {
+    let mut bundle = self::bundle(true);
+    bundle["quality"]["unreviewed"] = json!(["make-2"]);
+    let report = parts(&bundle, 100).report;
+    let first = report.lines().next().unwrap_or_default();
+    assert!(
+        first.ends_with("; a later one was made (make-2), and nobody reviewed it"),
+        "{first}"
+    );
+    assert_eq!(Verdict::of(&bundle).code(), 0, "the result itself is met");
 }
 
 /// spec: ORC-2.1
@@ -247,6 +269,18 @@ fn a_chat_s_result_is_its_message() {
     assert_eq!(parts(&chat, 80).result, "Good [2Jday");
     assert_eq!(parts(&chat, 80).report, "");
     assert_eq!(Verdict::of(&chat), Verdict::Met);
+}
+
+/// spec: ORC-2.1, ORC-3.1
+#[test]
+fn a_chat_s_answer_that_lacks_something_is_not_met() {
+    let lacks = |undone: &str| json!({"message": "I found nobody.", "partial": true, "undone": undone, "results": []});
+    let (part, nothing) = (lacks("part"), lacks("all"));
+    assert_eq!(Verdict::of(&part).code(), 3);
+    assert_eq!(parts(&part, 80).result, "I found nobody.");
+    assert_eq!(Verdict::of(&nothing).code(), 1);
+    let Parts { data, result, .. } = parts(&nothing, 80);
+    assert_eq!((&*data, &*result), ("I found nobody.", ""));
 }
 
 /// spec: ORC-11.3

@@ -65,7 +65,9 @@ impl Play<'_> {
             }
             (_, false) => proposed,
         };
+        let (form, unreviewed) = rounds::reviewed(&self.reached, form);
         let Best { form, is_earlier } = rounds::best(&self.reached, form);
+        let is_earlier = is_earlier || !unreviewed.is_empty();
         let verdicts = Verdicts::of(&self.reached, &form);
         let result = self.resolved(&form);
         let standing = verdicts.standing(constraints);
@@ -89,10 +91,17 @@ impl Play<'_> {
                 "this is the best of {} rounds, and no further one is allowed",
                 self.reached.depth
             );
+            let later = (!unreviewed.is_empty()).then(|| {
+                let steps = unreviewed.join(" and ");
+                format!(
+                    "the output of {steps} was not reviewed: the result is an earlier one that was"
+                )
+            });
             let is_repeated = explanation.is_some_and(|why| why.starts_with(&unmet));
             let parts = [
                 self.refused(),
                 failed,
+                later,
                 (!is_repeated).then_some(unmet),
                 match explanation {
                     Some(explanation) => Some(explanation.to_owned()),
@@ -107,6 +116,7 @@ impl Play<'_> {
             explanation: explanation.as_deref(),
             is_made,
             not_taken: self.not_taken(),
+            unreviewed,
         };
         let bundle = bundle::bundle(result, &verdicts, &self.reached, constraints, &closing);
         let text = match (&*ending.summary, &explanation) {

@@ -1,8 +1,9 @@
 //! Verdict on a bundle: the exit code, and the report in words.
 
+use agenthub_sdk::runs::Shortfall;
 use serde_json::Value;
 
-use crate::output::wrapped;
+use crate::{output::wrapped, partial::Extent};
 
 /// The narrowest and the widest report, in characters.
 const WIDTH: std::ops::RangeInclusive<usize> = 60..=120;
@@ -10,9 +11,9 @@ const WIDTH: std::ops::RangeInclusive<usize> = 60..=120;
 /// End of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The constraints are met.
+    /// The constraints are met, and all that was given was used.
     Met,
-    /// There is a result, but the constraints are not met.
+    /// There is a result, but the constraints are not met, or nobody could tell.
     BestEffort,
     /// There is no result.
     Failed,
@@ -22,12 +23,17 @@ impl Verdict {
     /// Of what a run that completed gives: a bundle, or in chat mode a message.
     pub fn of(result: &Value) -> Self {
         let Some(quality) = result.get("quality") else {
-            return Self::Met;
+            return match Extent::of(Shortfall::of([result]).as_ref()) {
+                Extent::Whole => Self::Met,
+                Extent::Part => Self::BestEffort,
+                Extent::Nothing => Self::Failed,
+            };
         };
-        let is_met = quality["met"] == true;
+        let is_met = quality["met"] == true && is_held_to_anything(result);
+        let is_all_taken = quality["notTaken"].as_array().is_none_or(Vec::is_empty);
         match (
             quality["made"] != false,
-            is_met && Criteria::of(result).are_met(),
+            is_met && is_all_taken && Criteria::of(result).are_met(),
         ) {
             (false, _) => Self::Failed,
             (_, true) => Self::Met,
@@ -143,6 +149,11 @@ pub(super) fn quality(bundle: &Value) -> String {
     let untaken = untaken.join(", ");
     let verdict = match (Verdict::of(bundle), criteria.in_words()) {
         (Verdict::Met, _) => {
+            "all constraints are met; the objective's own words were not checked as criteria"
+                .to_owned()
+        }
+        (Verdict::Failed, _) => "nothing was made".to_owned(),
+        (Verdict::BestEffort, _) if quality["met"] == true && criteria.are_met() => {
             let met = match is_held_to_anything(bundle) {
                 true => {
                     "all constraints are met; the objective's own words were not checked as criteria"
@@ -151,19 +162,27 @@ pub(super) fn quality(bundle: &Value) -> String {
                     "no criteria were given, and the objective's own words were not checked as criteria; the review lets it pass"
                 }
             };
-            match untaken.is_empty() {
-                true => met.to_owned(),
-                false => format!("{met}, but nobody took {untaken}"),
-            }
+            let untaken = match untaken.is_empty() {
+                true => String::new(),
+                false => format!(", but nobody took {untaken}"),
+            };
+            format!("{met}{untaken}: this is the best there is")
         }
-        (Verdict::Failed, _) => "nothing was made".to_owned(),
         (_, Some(words)) if !criteria.are_met() => format!("{words}: this is the best there is"),
         (_, Some(words)) => {
             format!("{words}, but the constraints are NOT met: this is the best there is")
         }
         (_, None) => "the constraints are NOT met: this is the best there is".to_owned(),
     };
-    let mut lines = vec![format!("verdict  {verdict}")];
+    let later = texts("unreviewed");
+    let later = match later.is_empty() {
+        true => String::new(),
+        false => format!(
+            "; a later one was made ({}), and nobody reviewed it",
+            later.join(", ")
+        ),
+    };
+    let mut lines = vec![format!("verdict  {verdict}{later}")];
     let wanted = number("threshold").unwrap_or_default();
     let not_judged = texts("notJudged");
     let is_part = if not_judged.is_empty() {
@@ -187,7 +206,7 @@ pub(super) fn quality(bundle: &Value) -> String {
             "         {who} without a language model: stand-ins measure, and understand nothing"
         )
     }));
-    if !untaken.is_empty() && !verdict.ends_with(&untaken) {
+    if !untaken.is_empty() && !verdict.contains(&untaken) {
         lines.push(format!("ignored  nobody took {untaken}"));
     }
     if let (Some(depth), Some(most)) = (number("depth"), number("executionDepth")) {

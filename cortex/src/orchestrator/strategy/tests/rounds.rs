@@ -367,3 +367,27 @@ fn a_review_of_words_that_nobody_made_counts_for_nothing() {
     assert_eq!(bundle["result"]["thing"]["text"], "thing 1");
     assert_eq!(bundle["quality"]["met"], false, "{bundle:#}");
 }
+
+/// spec: ORC-2.1, ORC-11.3
+#[test]
+fn what_passed_stays_the_result_where_nobody_reviews_what_was_made_of_it() {
+    let better = plan(
+        json!({"better": {"capability": "make", "payload": {"brief": "b", "previousThing": "${thing.output.thing}"}}}),
+        json!({"thing": "${better.output.thing}"}),
+    );
+    let answers = [
+        make_and_check(),
+        handoff("maker", "make"),
+        handoff("checker", "check"),
+        better,
+        handoff("maker", "make"),
+        the_end(),
+        the_end(),
+        the_end(),
+    ];
+    let mut stage = Stage::says(answers, passing_in_round(1));
+    let bundle = stage.bundle();
+    assert_eq!(bundle["result"]["thing"]["text"], "thing 1", "{bundle:#}");
+    assert_eq!(bundle["quality"]["met"], true, "{bundle:#}");
+    assert_eq!(bundle["quality"]["unreviewed"], json!(["better"]));
+}

@@ -162,11 +162,11 @@ fn where_nothing_was_made_within_the_budget_the_run_fails() {
     assert!(matches!(outcome, RunOutcome::Failed { .. }), "{outcome:?}");
 }
 
-/// The later thing is made, and its review comes to nothing.
+/// The later thing is made, and its review comes to nothing: the one that was reviewed is the result.
 ///
-/// spec: ORC-2.4
+/// spec: ORC-2.4, ORC-11.3
 #[test]
-fn what_no_review_is_of_is_told_from_what_was_reviewed_before() {
+fn what_was_reviewed_stands_where_nobody_reviews_what_was_made_of_it() {
     let mut agents = passing_in_round(9);
     let mut reviews = 0;
     let mut stage = Stage::new(
@@ -189,9 +189,10 @@ fn what_no_review_is_of_is_told_from_what_was_reviewed_before() {
         panic!("it completes");
     };
     let bundle = &data["bundle"];
-    assert_eq!(bundle["result"]["thing"]["text"], "thing 2", "{bundle:#}");
+    assert_eq!(bundle["result"]["thing"]["text"], "thing 1", "{bundle:#}");
     assert_eq!(bundle["quality"]["met"], false);
-    assert_eq!(bundle["acceptance-report"][0]["verdict"], "not_checked");
+    assert_eq!(bundle["quality"]["unreviewed"], json!(["make-2"]));
+    assert_eq!(bundle["acceptance-report"][0]["verdict"], "fail");
     let told = format!("{text}\n{}", bundle["acceptance-report"][0]["evidence"]);
     assert!(!told.contains("nothing was reviewed"), "{told}");
     let why = bundle["quality"]["explanation"].as_str();
