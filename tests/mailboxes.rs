@@ -112,12 +112,21 @@ fn an_agent_that_is_gone_for_good_can_be_unregistered() {
     );
 }
 
-/// A connected one is notified, and does not reconnect.
+/// A connected one is left alone. With --force it is notified, and does not reconnect.
+///
+/// spec: HUB-8
 #[test]
-fn an_agent_that_is_unregistered_at_work_stops() {
+fn an_agent_at_work_is_unregistered_by_force_alone_and_stops() {
     let (system, _broker) = System::broker();
     let echo = system.start_echo("agent_echo");
-    said(&system, &["agents", "unregister", "agent_echo", "--json"]);
+    let unregister = ["agents", "unregister", "agent_echo", "--json"];
+    let refused = system.run(&unregister, "");
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    for part in ["is connected", "--force"] {
+        assert!(refused.stderr.contains(part), "{part}: {refused:?}");
+    }
+    assert_eq!(system.json(&["agents", "list", "--json"]).len(), 1);
+    said(&system, &[&unregister[..], &["--force"]].concat());
     eventually("it says why", || {
         echo.said().contains("unregistered").then_some(())
     });

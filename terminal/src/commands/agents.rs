@@ -1,11 +1,13 @@
 //! `agenthub agents`
 
+use agenthub_proto::agenthub::{AgentState, ListAgentsRequest, SubscribeToAgentEventsRequest};
+use anyhow::bail;
+
 use super::{
     args::{AgentFilter, Agents},
     watch,
 };
 use crate::{connect, listing, output};
-use agenthub_proto::agenthub::{ListAgentsRequest, SubscribeToAgentEventsRequest};
 
 /// The agents of one page.
 const PAGE: i32 = 1000;
@@ -38,7 +40,21 @@ pub async fn run(args: Agents, hub: &str) -> anyhow::Result<()> {
                 false => output::line(listing::agent(&agent))?,
             }
         }
-        Agents::Unregister { id, reason, query } => {
+        Agents::Unregister {
+            id,
+            reason,
+            force,
+            query,
+        } => {
+            if !force
+                && let Ok(agent) = client.agent(&id).await
+                && agent.state() != AgentState::Offline
+            {
+                bail!(
+                    "agent \"{id}\" is connected, so it is not unregistered: end its process first (one that was killed counts as connected for 10 s), or \
+                     have it told and ended with --force"
+                );
+            }
             client.operator().unregister(&id, reason).await?;
             match query.json.json {
                 true => output::line(serde_json::json!({"agentId": id}).to_string())?,

@@ -46,6 +46,9 @@ pub enum Agents {
         /// Why, for those who wait for its tasks
         #[arg(long, default_value = "")]
         reason: String,
+        /// Also if it is connected: it is told so, and ends
+        #[arg(long)]
+        force: bool,
         /// The hub, and the form of the answer.
         #[command(flatten)]
         query: Query,
