@@ -13,7 +13,6 @@ use agenthub_proto::{
     json,
 };
 use agenthub_sop::Place;
-use anyhow::Context;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -69,7 +68,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// It cannot be read, is larger than 1 MiB or no UTF-8.
+    /// Wrong usage: it cannot be read, is larger than 1 MiB or no UTF-8.
     pub(crate) fn read(file: &Path) -> anyhow::Result<Self> {
         let (name, bytes) = match file == Path::new("-") {
             true => ("standard input".to_owned(), bounded(io::stdin().lock())),
@@ -78,7 +77,8 @@ impl Source {
                 std::fs::File::open(file).and_then(bounded),
             ),
         };
-        let bytes = bytes.with_context(|| format!("cannot read the brief {name}"))?;
+        let bytes =
+            bytes.map_err(|error| WrongUsage(format!("cannot read the brief {name}: {error}")))?;
         if bytes.len() as u64 > MAX_BYTES {
             let why = format!("{name} is larger than the {MAX_BYTES} bytes that a brief may have");
             return Err(WrongUsage(why).into());
@@ -262,5 +262,6 @@ mod tests {
         }
         let missing = Source::read(&folder.path().join("none.yaml")).expect_err("it is not there");
         assert!(format!("{missing:#}").contains("none.yaml"), "{missing:#}");
+        assert!(missing.is::<WrongUsage>(), "{missing:#}");
     }
 }

@@ -13,7 +13,7 @@ use crate::{
 ///
 /// # Errors
 ///
-/// The provider is not known, or something is missing, in one line that says what to set.
+/// Wrong usage, if the provider is not known or something is missing, in one line that says what to set.
 pub(crate) async fn model(settings: &Model) -> anyhow::Result<Arc<dyn LanguageModel>> {
     if let Some(replayer) = settings.cassette.replayer() {
         return Ok(Arc::new(replayer.clone()));
@@ -48,9 +48,19 @@ async fn provided(settings: &Model) -> anyhow::Result<Arc<dyn LanguageModel>> {
         location,
         timeout: NO_SOONER,
         ..Settings::new(name)
-    })?;
-    model.check().await?;
+    })
+    .map_err(|error| refused(error.into()))?;
+    model.check().await.map_err(refused)?;
     Ok(Arc::new(model))
+}
+
+/// A model that the settings do not name well enough is a mistake of whoever wrote them.
+#[cfg(feature = "models")]
+fn refused(error: agenthub_sdk::model::Error) -> anyhow::Error {
+    match error {
+        agenthub_sdk::model::Error::Misconfigured(why) => crate::usage::WrongUsage(why).into(),
+        error => error.into(),
+    }
 }
 
 #[cfg(not(feature = "models"))]
@@ -107,8 +117,9 @@ mod tests {
             ("nobody/x", "nobody"),
             ("vertex/", "provider"),
         ] {
-            let error = model(&named(name)).await.expect_err(name).to_string();
-            assert!(error.contains(part), "{error}");
+            let error = model(&named(name)).await.expect_err(name);
+            assert!(error.is::<crate::usage::WrongUsage>(), "{error}");
+            assert!(error.to_string().contains(part), "{error}");
         }
         let mut token = named("vertex/gemini");
         token.api_key = Some(crate::settings::ApiKey("k".to_owned()));

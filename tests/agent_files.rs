@@ -30,7 +30,7 @@ fn a_file_is_checked_without_a_hub() {
     }
     write(&system, "model.toml", "name = 'a'\nmodel = 'nobody/m'\n");
     let wrong = check("model.toml");
-    assert_eq!(wrong.code, Some(1), "{wrong:?}");
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
     assert!(
         wrong.stderr.contains("model.toml: ") && wrong.stderr.contains("nobody"),
         "{wrong:?}"

@@ -24,6 +24,7 @@ fn an_agent_that_dies_in_the_middle_is_not_waited_for() {
         chat.stdout.contains("went away") || chat.stdout.contains("gone"),
         "{chat:?}"
     );
+    assert_eq!(chat.code, Some(1), "nothing was given: {chat:?}");
 
     let _again = system.start_echo("agent_echo");
     let chat = system.chat("echo are you back\n");
@@ -121,7 +122,7 @@ fn a_model_without_its_project_is_an_error_at_the_start() {
         let home = [("HOME", &nowhere)];
         let started = Process::start_in(&home, system.folder(), &system.hub(), &args);
         let ended = started.finish("");
-        assert_eq!(ended.code, Some(1), "{args:?}: {ended:?}");
+        assert_eq!(ended.code, Some(2), "{args:?}: {ended:?}");
         assert!(ended.stderr.contains("GCP_PROJECT"), "{args:?}: {ended:?}");
     }
 }
