@@ -23,15 +23,15 @@ pub(super) async fn read(body: Body) -> Result<Bytes, (StatusCode, String)> {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err((
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!("a request has at most {MAX_BYTES} bytes\n"),
+            format!("a request has at most {MAX_BYTES} bytes"),
         )),
         Ok(Err(error)) => Err((
             StatusCode::BAD_REQUEST,
-            format!("the body broke off: {error}\n"),
+            format!("the body broke off: {error}"),
         )),
         Err(_) => Err((
             StatusCode::REQUEST_TIMEOUT,
-            format!("the body has {} s to come as a whole\n", DEADLINE.as_secs()),
+            format!("the body has {} s to come as a whole", DEADLINE.as_secs()),
         )),
     }
 }

@@ -87,6 +87,12 @@ pub(super) async fn answer(gateway: &Gateway, asked: &ParsedRequest) -> Response
     }
 }
 
+/// The error for a body that was not read (§9.5). Nothing is known of the request's id.
+pub(super) fn refused(status: StatusCode, reason: String) -> Response {
+    let fault = Fault::Protocol(INVALID_REQUEST, reason);
+    reply::json(status, reply::JSON, &failed(&Value::Null, &fault))
+}
+
 /// The id of a request, as far as there is one; its method and parameters, or what is wrong.
 fn read(body: &[u8]) -> (Value, Result<(String, Value), Fault>) {
     let mut request = match parse(body) {

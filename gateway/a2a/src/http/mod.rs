@@ -163,7 +163,15 @@ async fn serve(gateway: &Gateway, parts: axum::http::request::Parts, body: Body)
     };
     let body = match body::read(body).await {
         Ok(body) => body,
-        Err(refused) => return refused.into_response(),
+        Err((status, reason)) => {
+            return match path.resource {
+                Resource::Rpc => jsonrpc::refused(status, reason),
+                Resource::Rest(_) => rest::refused(status, &reason),
+                Resource::Agents | Resource::Card => {
+                    (status, format!("{reason}\n")).into_response()
+                }
+            };
+        }
     };
     let resource = path.resource.clone();
     let asked = ParsedRequest {

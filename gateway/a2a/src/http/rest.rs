@@ -181,6 +181,21 @@ pub(super) fn failed(error: &Error) -> Response {
     reply::json(error.kind.http(), reply::A2A_JSON, &status(error))
 }
 
+/// The error for a body that was not read (§11.6).
+pub(super) fn refused(status: StatusCode, reason: &str) -> Response {
+    let name = match status {
+        StatusCode::REQUEST_TIMEOUT => "DEADLINE_EXCEEDED",
+        _ => "INVALID_ARGUMENT",
+    };
+    let error = json!({"error": {
+        "code": status.as_u16(),
+        "status": name,
+        "message": reason,
+        "details": [],
+    }});
+    reply::json(status, reply::A2A_JSON, &error)
+}
+
 fn status(error: &Error) -> Value {
     json!({"error": {
         "code": error.kind.http().as_u16(),

@@ -188,3 +188,32 @@ async fn pages_of_other_sites_ask_only_if_the_settings_let_them() {
     );
     stage.stop().await;
 }
+
+/// spec: A2A 1.0.1 §9.5, §11.6
+#[tokio::test]
+async fn a_body_that_is_too_large_is_refused_in_the_form_of_its_binding() {
+    let stage = Stage::start().await;
+    let headers = [("a2a-version", "1.0"), ("content-type", "application/json")];
+    let large = "x".repeat(2 * 1024 * 1024 + 1);
+    let rpc = stage.http("POST", "/", &headers, large.clone()).await;
+    assert_eq!(rpc.status, 413);
+    assert_eq!(rpc.headers["content-type"], "application/json");
+    assert_eq!(rpc.body["jsonrpc"], "2.0", "{}", rpc.body);
+    assert_eq!(rpc.body["id"], Value::Null);
+    assert_eq!(rpc.body["error"]["code"], -32600);
+    let rest = stage.http("POST", "/message:send", &headers, large).await;
+    assert_eq!(rest.status, 413);
+    assert_eq!(rest.headers["content-type"], "application/a2a+json");
+    let error = &rest.body["error"];
+    assert_eq!(
+        (&error["code"], &error["status"]),
+        (&json!(413), &json!("INVALID_ARGUMENT"))
+    );
+    assert!(
+        error["message"]
+            .as_str()
+            .is_some_and(|m| m.contains("at most 2097152 bytes")),
+        "{error}"
+    );
+    stage.stop().await;
+}
