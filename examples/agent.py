@@ -11,10 +11,10 @@ import time
 import uuid
 
 import grpc
-from proto import a2a_core_pb2 as a2a
-from proto import connect_pb2 as connect
-from proto import eventbus_pb2_grpc as hub
-from proto import events_pb2 as events
+from agenthub_wire import a2a_core_pb2 as a2a
+from agenthub_wire import connect_pb2 as connect
+from agenthub_wire import eventbus_pb2_grpc as hub
+from agenthub_wire import events_pb2 as events
 
 AGENT = "words"
 # Names this process, also after a reconnect: what it has of its mail stays its own.

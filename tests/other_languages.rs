@@ -1,5 +1,5 @@
 //! The agent of `docs/AGENTS.md`, in Python over plain gRPC. Needs the Python that `AGENTHUB_TEST_PYTHON` names, with
-//! `grpcio` and the modules generated from `proto/` on its path.
+//! `grpcio`, and what `examples/stubs.py` makes on its path.
 
 use std::{env, path::Path, process::Command};
 
@@ -9,7 +9,7 @@ use crate::harness::{Process, System};
 fn python() -> Option<String> {
     let python = env::var("AGENTHUB_TEST_PYTHON").ok()?;
     let tried = Command::new(&python)
-        .args(["-c", "import grpc, proto.eventbus_pb2_grpc"])
+        .args(["-c", "import grpc, agenthub_wire.eventbus_pb2_grpc"])
         .output();
     tried
         .is_ok_and(|tried| tried.status.success())
@@ -21,7 +21,7 @@ fn python() -> Option<String> {
 fn an_agent_in_python_does_its_work_and_what_waited_while_it_was_away() {
     let Some(python) = python() else {
         eprintln!(
-            "not tested: AGENTHUB_TEST_PYTHON names no Python that has `grpc` and the modules made from proto/"
+            "not tested: AGENTHUB_TEST_PYTHON names no Python that has `grpc` and what examples/stubs.py makes"
         );
         return;
     };
