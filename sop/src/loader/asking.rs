@@ -12,16 +12,36 @@ pub(super) fn asks(before: &str, after: &str) -> bool {
         .map_or(0, |(at, c)| at + c.len_utf8());
     let (ahead, word) = before.split_at(start);
     match word {
-        "ask" | "asking" => true,
+        "ask" | "asking" | "consult" | "consulting" => true,
         // "If somebody asks `x`" has their words.
-        "asks" => !sentence
-            .split_whitespace()
+        "asks" | "consults" => !words(sentence)
             .any(|word| matches!(word, "if" | "when" | "who" | "whoever" | "unless")),
-        "call" => begins(ahead),
+        "call" | "contact" => begins(ahead),
+        "use" => begins(ahead) && is_purpose(following(after)),
+        // "Ask `x` before `y`" is about the order of two.
+        "before" | "after" => words(sentence).any(|word| ORDERS.contains(&word)),
         "tell" => begins(ahead) && following(after) != "from",
         "have" | "let" => begins(ahead) && is_deed(following(after)),
         _ => false,
     }
+}
+
+/// Words by which a sentence has somebody asked.
+const ORDERS: [&str; 9] = [
+    "ask", "asks", "asking", "consult", "consults", "call", "contact", "have", "let",
+];
+
+fn words(sentence: &str) -> impl Iterator<Item = &str> {
+    let words = sentence.split(|c: char| !c.is_alphabetic());
+    words.filter(|word| !word.is_empty())
+}
+
+/// True if behind a name that is used stands what for, or how often.
+fn is_purpose(word: &str) -> bool {
+    matches!(
+        word,
+        "to" | "for" | "first" | "once" | "twice" | "when" | "before" | "after"
+    )
 }
 
 /// True if a name behind one that is asked is asked as well.
@@ -77,6 +97,13 @@ mod tests {
             ("It is long, then tell ", " what it is"),
             ("Call ", "."),
             ("You MUST NOT call ", "."),
+            ("Consult ", " on the facts."),
+            ("The leader consults ", "."),
+            ("You SHOULD contact ", "."),
+            ("Use ", " to find sources."),
+            ("It is long, then use ", " for a summary"),
+            ("You MUST ask `x` before ", "."),
+            ("Ask `x` after ", ", and not earlier"),
         ] {
             assert!(asks(before, after), "{before}…{after}");
         }
@@ -91,6 +118,12 @@ mod tests {
             ("Tell ", " from the other."),
             ("What they call ", " is this"),
             ("A task ", ""),
+            ("Use ", " as the language"),
+            ("The use ", " is made of"),
+            ("If anybody consults ", ", answer."),
+            ("The contact ", " is in the list"),
+            ("The date stands before ", "."),
+            ("Ask `x`. The date stands after ", "."),
         ] {
             assert!(!asks(before, after), "{before}…{after}");
         }
