@@ -93,6 +93,13 @@ impl Knob {
         })
     }
 
+    /// True if its setting is computed by this measure.
+    pub(super) fn is_measured_by(&self, kind: &str) -> bool {
+        self.measure
+            .as_ref()
+            .is_some_and(|measure| measure.kind == kind)
+    }
+
     /// A setting that was told on the knob's own scale.
     pub(super) fn setting(&self, told: f64) -> Option<f64> {
         scaled(told, self.min, self.max)

@@ -30,6 +30,11 @@ impl Knobs {
     pub(crate) fn read(knobs: &Map<String, Value>) -> Self {
         Self(knobs::wanted(knobs))
     }
+
+    /// True if one is measured so, by the name of the measure.
+    pub(crate) fn measures(&self, kind: &str) -> bool {
+        self.0.iter().any(|knob| knob.is_measured_by(kind))
+    }
 }
 
 impl Measuring {

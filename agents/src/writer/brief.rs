@@ -3,7 +3,7 @@
 use agenthub_sdk::Form;
 use serde_json::{Map, Value, json};
 
-use super::material::texts;
+use super::{blocks, material::texts};
 use crate::text::sentences;
 
 /// Fields that a brief takes over from the request as they are.
@@ -155,7 +155,9 @@ pub(super) fn computed(input: &Value) -> Value {
     let said = input["clientBrief"].as_str().unwrap_or_default();
     brief.insert("description".to_owned(), said.trim().into());
     if !brief.contains_key("keyMessages") {
-        let first: Vec<&str> = sentences::of(said).into_iter().take(5).collect();
+        // Code is in the description as it stands.
+        let prose = blocks::prose(said);
+        let first: Vec<&str> = sentences::of(&prose).into_iter().take(5).collect();
         brief.insert("keyMessages".to_owned(), json!(first));
     }
     json!({ "brief": brief })

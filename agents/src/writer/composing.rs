@@ -40,7 +40,7 @@ pub(super) struct Composed {
 /// Writes a draft from the brief or, if there is one, from the draft before it; what that has left out of the brief may come back.
 pub(super) fn compose(material: &Material, previous: Option<&str>, wishes: &Wishes) -> Composed {
     let mut notes: Vec<String> = Vec::new();
-    let mut layout = begun(material, previous);
+    let mut layout = begun(material, previous, wishes);
     exclude(&mut layout, wishes, &mut notes);
     include(&mut layout, wishes);
     let mut best = cost(&layout, &layout, wishes);
@@ -66,7 +66,7 @@ pub(super) fn compose(material: &Material, previous: Option<&str>, wishes: &Wish
 }
 
 /// Everything that there is to say. With a draft before, what that said is in, and the rest of the brief is at hand.
-fn begun(material: &Material, previous: Option<&str>) -> Layout {
+fn begun(material: &Material, previous: Option<&str>, wishes: &Wishes) -> Layout {
     let mut units: Vec<Unit> = Vec::new();
     let before = previous.map(Measuring::new);
     for (part, text) in &material.sentences {
@@ -95,7 +95,7 @@ fn begun(material: &Material, previous: Option<&str>) -> Layout {
     Layout {
         units,
         hashtags: material.hashtags.len(),
-        all_hashtags: material.all_hashtags(),
+        all_hashtags: material.all_hashtags(wishes.wants_hashtags()),
         all_emoji: emoji,
         ..Layout::default()
     }

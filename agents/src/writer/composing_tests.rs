@@ -157,6 +157,35 @@ fn knobs_with_a_measure_are_turned() {
     }
 }
 
+/// spec: ORC-10
+#[test]
+fn code_keeps_its_lines() {
+    let code = "```rust\nfn main() {\n    println!(\"hi\");\n}\n```";
+    let brief =
+        format!("This prints a line. It is short.\n\n{code}\n\nRun it, and see what happens.");
+    for most in [400, 200] {
+        let rules = json!({ "maxCharacters": most });
+        let (text, _) = write(json!({ "writerBrief": brief, "platformRules": rules }));
+        assert!(text.contains(&format!("\n\n{code}\n\nRun it")), "{text}");
+    }
+    let (text, _) = write(json!({ "writerBrief": {"description": brief} }));
+    assert!(text.contains(code), "{text}");
+}
+
+/// spec: ORC-5.2
+#[test]
+fn a_hashtag_is_there_only_if_one_is_asked_for() {
+    let rules = json!({"maxHashtags": 3, "minWords": 60});
+    let knobs = json!({"pace": {"measure": "sentence_length", "value": 0.9}});
+    let (text, _) = write(json!({ "platformRules": rules, "knobs": knobs }));
+    assert!(!text.contains('#'), "{text}");
+    let (text, _) = write(json!({"platformRules": {"minHashtags": 1}}));
+    assert_eq!(text.matches('#').count(), 1, "{text}");
+    let knobs = json!({"tags": {"measure": "hashtag_share", "value": 0.5}});
+    let (text, _) = write(json!({ "knobs": knobs }));
+    assert!(text.contains('#'), "{text}");
+}
+
 #[test]
 fn a_revision_keeps_what_the_draft_before_said() {
     let previous = "The river path is open again. A sentence of the draft before. #old";

@@ -62,8 +62,17 @@ impl Unit {
         &self.text
     }
 
+    /// True if it is lines that stay as they are.
+    fn is_block(&self) -> bool {
+        self.text.contains('\n')
+    }
+
     /// Leaves out the end of the sentence, so that this many characters are left at most.
     pub(super) fn cut(&mut self, characters: usize) {
+        if self.is_block() {
+            self.is_on = false;
+            return;
+        }
         let mut kept = String::new();
         for word in self.text.split_whitespace() {
             let length = kept.chars().count() + word.chars().count() + 2;
@@ -82,11 +91,11 @@ impl Unit {
 
     /// True if it can be parted, and whether its end can be turned.
     pub(super) fn can_part(&self) -> bool {
-        !self.is_kept && parted(&self.text) != self.text
+        !self.is_kept && !self.is_block() && parted(&self.text) != self.text
     }
 
     pub(super) fn can_turn(&self) -> bool {
-        !self.is_kept && self.text.ends_with(['.', '!'])
+        !self.is_kept && !self.is_block() && self.text.ends_with(['.', '!'])
     }
 
     fn written(&self) -> String {
@@ -150,7 +159,7 @@ impl Layout {
         let places = lines.len().max(1);
         for (n, emoji) in self.all_emoji.iter().cycle().take(self.emoji).enumerate() {
             if let Some(line) = lines.get_mut(n % places) {
-                line.push(' ');
+                line.push(if line.ends_with("```") { '\n' } else { ' ' });
                 line.push_str(emoji);
             }
         }
@@ -167,15 +176,20 @@ impl Layout {
 
     fn part(&self, part: Part) -> String {
         let mut line = String::new();
+        let mut is_behind_block = false;
         for unit in self
             .units
             .iter()
             .filter(|unit| unit.is_on && unit.part == part)
         {
             if !line.is_empty() {
-                line.push(' ');
+                line.push_str(match is_behind_block || unit.is_block() {
+                    true => "\n\n",
+                    false => " ",
+                });
             }
             line.push_str(&unit.written());
+            is_behind_block = unit.is_block();
         }
         line
     }
@@ -214,7 +228,9 @@ impl Layout {
         if self.emoji > 0 {
             change(&|layout| layout.emoji -= 1);
         }
-        change(&|layout| layout.is_one_line ^= true);
+        if !self.units.iter().any(Unit::is_block) {
+            change(&|layout| layout.is_one_line ^= true);
+        }
         changes
     }
 }

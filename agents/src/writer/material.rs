@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::blocks::{Stretch, stretches};
 use crate::text::sentences;
 
 /// The sentences that are looked at, and the longest, in characters.
@@ -39,7 +40,7 @@ pub(super) enum Part {
 /// Sentences of a brief.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Material {
-    /// Each sentence once, in the order of the text.
+    /// Each sentence, and each block of lines that stay as they are, once, in the order of the text.
     pub(super) sentences: Vec<(Part, String)>,
     pub(super) hashtags: Vec<String>,
     pub(super) emoji: Vec<String>,
@@ -91,28 +92,42 @@ impl Material {
             .any(|(part, _)| *part == Part::Opening);
         if body.count() >= ENOUGH
             && !has_opening
-            && let Some((part, _)) = self.sentences.first_mut()
+            && let Some((part, text)) = self.sentences.first_mut()
+            && !text.contains('\n')
         {
             *part = Part::Opening;
         }
     }
 
     fn add(&mut self, part: Part, text: &str) {
-        for sentence in sentences::of(text) {
-            let sentence = whole(sentence);
-            let is_known = self.sentences.iter().any(|(_, known)| *known == sentence);
-            if !is_known && self.sentences.len() < MAX_SENTENCES {
-                self.sentences.push((part, sentence));
+        for stretch in stretches(text) {
+            match stretch {
+                Stretch::Prose(text) => {
+                    for sentence in sentences::of(text) {
+                        self.add_once(part, whole(sentence));
+                    }
+                }
+                Stretch::Block(block) => self.add_once(part, block.to_owned()),
             }
         }
     }
 
-    /// Hashtags of the brief, then some of its own long words.
-    pub(super) fn all_hashtags(&self) -> Vec<String> {
+    fn add_once(&mut self, part: Part, text: String) {
+        let is_known = self.sentences.iter().any(|(_, known)| *known == text);
+        if !is_known && self.sentences.len() < MAX_SENTENCES {
+            self.sentences.push((part, text));
+        }
+    }
+
+    /// Hashtags of the brief and, where more are wanted, some of its own long words.
+    pub(super) fn all_hashtags(&self, wants_more: bool) -> Vec<String> {
         let given = self.hashtags.iter().map(|tag| match tag.strip_prefix('#') {
             Some(_) => tag.clone(),
             None => format!("#{tag}"),
         });
+        if !wants_more {
+            return given.collect();
+        }
         let words = self
             .sentences
             .iter()
@@ -206,7 +221,7 @@ mod tests {
             material.sentences,
             expected.map(|(part, text)| (part, text.to_owned()))
         );
-        assert_eq!(material.all_hashtags(), ["#garden"]);
+        assert_eq!(material.all_hashtags(false), ["#garden"]);
         let texts = |brief: Value| -> Vec<String> {
             Material::read(&brief)
                 .sentences

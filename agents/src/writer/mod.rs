@@ -3,6 +3,7 @@
 //! With a model, the model writes. Without one, a draft is composed of the sentences of its brief, so that what is wanted and can be
 //! measured is met best (`composing.rs`); nothing is said that the brief does not say, in whatever language it is.
 
+mod blocks;
 mod brief;
 mod composing;
 mod computed;

@@ -76,6 +76,13 @@ impl Wishes {
         wishes
     }
 
+    /// True if hashtags are asked for.
+    pub(super) fn wants_hashtags(&self) -> bool {
+        let mut least = self.at_least.iter();
+        least.any(|(what, least)| *what == Measured::Hashtags && *least > 0)
+            || self.knobs.measures("hashtag_share")
+    }
+
     fn include(&mut self, text: String) {
         if !self.include.contains(&text) {
             self.include.push(text);
