@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Finished, Process, System, eventually, free_address};
+use crate::harness::{Finished, System, eventually, free_address};
 
 /// A brief whose first draft has everything that its review looks for.
 const EASY: &str = "\

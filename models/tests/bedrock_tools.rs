@@ -1,10 +1,8 @@
 //! Tools in Bedrock's `ConverseStream`.
 
 use agenthub_models::genai::Genai;
-use agenthub_models::{
-    DeltaSink, Error, LanguageModel, Message, ToolCall, ToolSpec, Usage, deltas,
-};
-use serde_json::{Value, json};
+use agenthub_models::{DeltaSink, Error, LanguageModel, Message, ToolSpec, Usage, deltas};
+use serde_json::json;
 
 use crate::bedrock::{answer, block_end, delta, end, response, settings, start, text};
 use crate::contract::{self, question_for_tools, with_results};

@@ -1,7 +1,7 @@
 //! Tools in OpenAI's chat completions, streamed.
 
 use agenthub_models::genai::Genai;
-use agenthub_models::{Error, LanguageModel, Message, Role, ToolCall, ToolSpec, Usage, deltas};
+use agenthub_models::{Error, LanguageModel, Message, Role, ToolSpec, Usage, deltas};
 use serde_json::{Value, json};
 
 use crate::contract::{self, question_for_tools, with_results};

@@ -1,9 +1,7 @@
 //! Vertex AI's `streamGenerateContent`.
 
 use agenthub_models::genai::{Genai, Settings};
-use agenthub_models::{
-    Error, LanguageModel, Message, Part, Request, Role, ToolCall, ToolSpec, Usage, deltas,
-};
+use agenthub_models::{Error, Message, Part, Request, Role, ToolCall, ToolSpec, Usage};
 use serde_json::{Value, json};
 
 use crate::contract;

@@ -52,7 +52,7 @@ async fn text_is_gathered_for_a_moment_and_frames_are_numbered() {
         (60, delta("c", true)),
         (0, delta("D", false)),
         (0, Frame::Message("D".to_owned())),
-        (0, Frame::Complete("D".to_owned())),
+        (0, Frame::Complete("D".to_owned(), None)),
         (0, Frame::Start),
     ];
     project(&mut sink, frames).await;
@@ -155,7 +155,8 @@ async fn a_turn_waits_for_no_sink() {
             view.show(Frame::Start);
             tokio::task::yield_now().await;
         }
-        view.close(vec![Frame::Complete("done".to_owned())]).await;
+        view.close(vec![Frame::Complete("done".to_owned(), None)])
+            .await;
         assert_eq!(begun.elapsed(), CATCH_UP);
         go_on.send(()).expect("the sink waits");
     };
