@@ -121,6 +121,7 @@ fn decisions_know_neither_runtime_nor_network() {
         "runs/src/plan/resolving.rs",
         "runs/src/run.rs",
         "runs/src/schema.rs",
+        "runs/src/shortfall.rs",
         "runs/src/spans/open.rs",
         "runs/src/spans/projection.rs",
         "runs/src/spans/reading.rs",
