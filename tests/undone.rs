@@ -24,6 +24,19 @@ fn a_request_that_nobody_takes_does_not_leave_with_0() {
     );
     let writer = system.run(&["publish", "--to", "writer", "--wait", "write a poem"], "");
     assert_eq!(writer.code, Some(1), "it cannot: {writer:?}");
+    let review = [
+        "publish",
+        "--to",
+        "qa",
+        "--wait",
+        "Our shop opens on Monday",
+    ];
+    let review = system.run(&review, "");
+    assert_eq!(
+        review.code,
+        Some(3),
+        "nobody judged the most of it: {review:?}"
+    );
     let fine = system.chat("echo hi\nwho are you?\n");
     assert_eq!(fine.code, Some(0), "{fine:?}");
 

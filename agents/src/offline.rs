@@ -15,6 +15,8 @@ const PIECE: usize = 24;
 pub(crate) enum Answer {
     /// An answer in words or, where a form is wanted, of that form.
     Words(String),
+    /// An answer in words that leaves open what no program can tell.
+    Part(String),
     /// Words on what it takes, in place of an answer that it cannot compute.
     Unable(&'static str),
     /// A tool is to be called first.
@@ -65,6 +67,10 @@ impl LanguageModel for Computing {
         };
         match (self.0)(&request) {
             Answer::Words(text) => completion.text = text,
+            Answer::Part(text) => {
+                completion.text = text;
+                completion.undone = Some(Undone::Part);
+            }
             Answer::Unable(text) => {
                 completion.text = text.to_owned();
                 completion.undone = Some(Undone::All);

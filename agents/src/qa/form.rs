@@ -57,5 +57,5 @@ pub(super) fn computed(request: &Request) -> Answer {
     let text = request.last_user_text().unwrap_or_default();
     let review = Review::new(Payload::of_text(&text));
     let review = report::told(&review.output());
-    Answer::Words(format!("{}\n{review}", report::taken(&text)))
+    Answer::Part(format!("{}\n{review}", report::taken(&text)))
 }
