@@ -141,7 +141,7 @@ fn an_agent_that_goes_away_while_it_is_waited_for_is_named() {
         let said = asking.said();
         said.contains("agent_echo is offline").then_some(said)
     });
-    assert!(said.contains("waits for it for 1"), "{said}");
+    assert!(said.contains("waits for it for 2"), "{said}");
     let _echo = system.start_echo("agent_echo");
     let answered = asking.wait();
     assert_eq!(answered.code, Some(0), "{answered:?}");

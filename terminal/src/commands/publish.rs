@@ -260,7 +260,7 @@ mod tests {
         let waiting = absence("ghost", &entry(AgentState::Offline), true);
         assert_eq!(
             waiting.as_deref(),
-            Some("ghost is offline: the message waits for it for 120 s at most")
+            Some("ghost is offline: the message waits for it for 300 s at most")
         );
         assert_eq!(said(entry(AgentState::Online)), "");
         assert_eq!(said(Err(Error::Unavailable("later".into()))), "");
