@@ -97,6 +97,33 @@ impl Kind {
         }
     }
 
+    /// The errors that A2A defines (§5.4).
+    pub(crate) const OF_A2A: [Self; 9] = [
+        Self::TaskNotFound,
+        Self::TaskNotCancelable,
+        Self::PushNotificationNotSupported,
+        Self::UnsupportedOperation,
+        Self::ContentTypeNotSupported,
+        Self::InvalidAgentResponse,
+        Self::ExtendedAgentCardNotConfigured,
+        Self::ExtensionSupportRequired,
+        Self::VersionNotSupported,
+    ];
+
+    /// The error with this code in JSON-RPC.
+    pub(crate) fn of_code(code: i32) -> Option<Self> {
+        let more = [Self::InvalidParams, Self::Internal];
+        let mut all = Self::OF_A2A.into_iter().chain(more);
+        all.find(|kind| kind.code() == code)
+    }
+
+    /// The error with this reason in its details.
+    pub(crate) fn of_reason(reason: &str) -> Option<Self> {
+        Self::OF_A2A
+            .into_iter()
+            .find(|kind| kind.reason() == reason)
+    }
+
     /// Error code in JSON-RPC.
     pub fn code(self) -> i32 {
         self.table().0

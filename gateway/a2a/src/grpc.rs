@@ -85,6 +85,16 @@ struct FieldViolation {
     description: String,
 }
 
+/// The reason that the details of a status give, if it is an error of A2A.
+pub(crate) fn reason(status: &Status) -> Option<String> {
+    let rpc = RpcStatus::decode(status.details()).ok()?;
+    let infos = rpc.details.iter().filter(|any| any.type_url == ERROR_INFO);
+    let mut infos = infos.filter_map(|any| ErrorInfo::decode(&*any.value).ok());
+    infos
+        .find(|info| info.domain == DOMAIN)
+        .map(|info| info.reason)
+}
+
 /// An error as gRPC has it (§10.6).
 fn status(error: Error) -> Status {
     let detail = if !error.kind.reason().is_empty() {

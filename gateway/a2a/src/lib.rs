@@ -2,10 +2,12 @@
 //!
 //! A [`Gateway`] is a peer of the hub like any other. What its three bindings (`grpc`, `http/jsonrpc`, `http/rest`) read goes to the eleven
 //! operations (`operations`); which messages an agent takes is decided in `admission`, what a stream shows of a task in `story`. [`v1`] are
-//! the types, [`json`] their JSON, and `convert` is where they meet the hub's. `old` is A2A 0.3.
+//! the types, [`json`] their JSON, and `convert` is where they meet the hub's. `old` is A2A 0.3. [`client`] is the other side: calls of agents
+//! that are elsewhere.
 
 mod admission;
 mod card;
+pub mod client;
 pub mod convert;
 pub mod error;
 mod feed;

@@ -18,6 +18,14 @@ pub(crate) enum Version {
 }
 
 impl Version {
+    /// Its name in cards.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Old => "0.3",
+            Self::One => "1.0",
+        }
+    }
+
     /// The version that a request names. Patch numbers do not count.
     ///
     /// # Errors

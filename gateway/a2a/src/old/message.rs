@@ -39,7 +39,7 @@ pub(super) fn to_one(mut message: Value) -> Result<Value, Malformed> {
     Ok(message)
 }
 
-fn part_to_one(mut part: Value) -> Option<Value> {
+pub(super) fn part_to_one(mut part: Value) -> Option<Value> {
     let mut one = json!({});
     match part["kind"].as_str()? {
         "text" => one["text"] = part["text"].take(),

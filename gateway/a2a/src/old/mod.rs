@@ -1,11 +1,15 @@
 //! A2A 0.3 as its clients write and read it over JSON-RPC: objects with a `kind`, states and roles in lower case.
 
+mod answers;
 mod message;
 mod task;
 
 use serde_json::{Value, json};
 
-pub(crate) use self::task::{send_response, stream_response, task};
+pub(crate) use self::{
+    answers::{read_send, read_stream, read_task, send_params},
+    task::{send_response, stream_response, task},
+};
 use crate::{
     json::{Malformed, from_json},
     v1,

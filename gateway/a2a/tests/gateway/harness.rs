@@ -1,6 +1,10 @@
 //! A hub, the gateway in front of it, and an agent with the behaviours that the tests ask for by the first word of a message.
 
-use std::time::Duration;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use agenthub_a2a::{Gateway, Settings};
 use agenthub_broker::{ExtraServices, Server, Settings as HubSettings};
@@ -14,7 +18,7 @@ use axum::{
 };
 use futures_util::StreamExt;
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::{sync::Semaphore, time::timeout};
 use tonic::service::Routes;
 use tower::ServiceExt;
 
@@ -259,15 +263,20 @@ async fn work(task: TaskContext) -> Result<Reply, Failure> {
         "ask" => Ok(Reply::input_required("which colour?")),
         "fail" => Err(Failure::failed("no paint")),
         "reject" => Err(Failure::rejected("not my style")),
+        "steps" => {
+            let mut update = stroke("one ");
+            for chunk in ["two ", "three"] {
+                task.publish_artifact(update).await?;
+                gate(rest).acquire().await?.forget();
+                update = stroke(chunk).append();
+            }
+            task.publish_artifact(update).await?;
+            Ok(Reply::text("stepped"))
+        }
         "draw" => {
             for (n, chunk) in ["a ", "red ", "cat"].into_iter().enumerate() {
                 task.publish_update(format!("stroke {n}")).await?;
-                let update = ArtifactUpdate::new(Artifact {
-                    artifact_id: "picture".into(),
-                    name: "picture.txt".into(),
-                    parts: vec![Part::text(chunk)],
-                    ..Default::default()
-                });
+                let update = stroke(chunk);
                 let update = if n > 0 { update.append() } else { update };
                 task.publish_artifact(update).await?;
             }
@@ -275,4 +284,21 @@ async fn work(task: TaskContext) -> Result<Reply, Failure> {
         }
         _ => Ok(Reply::text(format!("{word} {rest}").trim().to_owned())),
     }
+}
+
+fn stroke(chunk: &str) -> ArtifactUpdate {
+    ArtifactUpdate::new(Artifact {
+        artifact_id: "picture".into(),
+        name: "picture.txt".into(),
+        parts: vec![Part::text(chunk)],
+        ..Default::default()
+    })
+}
+
+/// Permits of the steps of this name: the agent takes one for each.
+pub(crate) fn gate(name: &str) -> Arc<Semaphore> {
+    static GATES: Mutex<BTreeMap<String, Arc<Semaphore>>> = Mutex::new(BTreeMap::new());
+    let mut gates = GATES.lock().expect("nobody panicked with it");
+    let gate = gates.entry(name.to_owned());
+    gate.or_insert_with(|| Arc::new(Semaphore::new(0))).clone()
 }

@@ -1,6 +1,8 @@
 //! The gateway in front of a hub, as clients of A2A see it. Each test of a requirement cites its section of the specification.
 
 mod cards;
+mod client;
+mod elsewhere;
 mod errors;
 mod grpc;
 mod harness;

@@ -1,0 +1,224 @@
+//! Failures of a call to an agent elsewhere.
+
+use agenthub_outbound::Error as Outbound;
+use serde_json::Value;
+use tonic::Code;
+
+use crate::{
+    error::{DOMAIN, Kind},
+    json::Malformed,
+};
+
+/// Failure of a call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The agent answers with an error.
+    #[error("{message}")]
+    Refused {
+        /// Error of A2A, if it is one.
+        kind: Option<Kind>,
+        /// Its code in JSON-RPC, HTTP status or gRPC status.
+        code: i32,
+        /// Text of the agent.
+        message: String,
+        /// The agent says that it is over soon.
+        is_transient: bool,
+    },
+    /// The agent does not accept these credentials, or wants some.
+    #[error("{0}")]
+    Unauthorized(String),
+    /// The agent cannot be reached, or breaks off.
+    #[error(transparent)]
+    Outbound(#[from] Outbound),
+    /// The answer is none of A2A.
+    #[error("the agent's answer is none of A2A: {0}")]
+    Malformed(String),
+    /// The card is wrong, or names no interface that is spoken here.
+    #[error("{0}")]
+    Card(String),
+    /// Credentials that are wrong or missing here.
+    #[error("{0}")]
+    Credentials(String),
+    /// The answer did not come in time.
+    #[error("the agent did not answer within {0} s")]
+    Deadline(u64),
+}
+
+impl Failure {
+    /// True if the same call may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Refused { is_transient, .. } => *is_transient,
+            Self::Outbound(error) => error.is_retryable(),
+            Self::Deadline(_) => true,
+            _ => false,
+        }
+    }
+
+    /// True if the agent cannot have acted on the request.
+    pub(crate) fn is_unsent(&self) -> bool {
+        match self {
+            Self::Outbound(error) => error.is_unsent(),
+            Self::Deadline(_) | Self::Malformed(_) => false,
+            // Those say that they have not begun; what stands in front of the agent may not know.
+            Self::Refused {
+                is_transient: true,
+                code,
+                ..
+            } => matches!(code, 429 | 503) || *code == Code::ResourceExhausted as i32,
+            _ => true,
+        }
+    }
+
+    /// True if it is this error of A2A.
+    pub fn is(&self, wanted: Kind) -> bool {
+        matches!(self, Self::Refused { kind: Some(kind), .. } if *kind == wanted)
+    }
+}
+
+impl From<Malformed> for Failure {
+    fn from(malformed: Malformed) -> Self {
+        Self::Malformed(malformed.to_string())
+    }
+}
+
+/// The error object of JSON-RPC (specification §9.5).
+pub(super) fn of_json_rpc(error: &Value) -> Failure {
+    let code = error["code"].as_i64().and_then(|c| i32::try_from(c).ok());
+    let code = code.unwrap_or_default();
+    Failure::Refused {
+        kind: reason(&error["data"]).or_else(|| Kind::of_code(code)),
+        code,
+        message: text(&error["message"]),
+        is_transient: false,
+    }
+}
+
+/// An answer over HTTP that is no success (§11.6), or the status of one that has no error in it.
+pub(super) fn of_http(status: u16, body: &Value) -> Failure {
+    let error = &body["error"];
+    let said = text(&error["message"]);
+    let message = match said.is_empty() {
+        true => format!("the agent answers with HTTP {status}"),
+        false => said,
+    };
+    match status {
+        401 | 403 => Failure::Unauthorized(match status {
+            401 => {
+                format!("the agent wants to know who asks, or does not accept who does: {message}")
+            }
+            _ => format!("whoever asks may not: {message}"),
+        }),
+        _ => Failure::Refused {
+            kind: reason(&error["details"]).or(match status {
+                404 if !error.is_null() => Some(Kind::TaskNotFound),
+                _ => None,
+            }),
+            code: status.into(),
+            message,
+            is_transient: matches!(status, 408 | 429 | 502 | 503 | 504),
+        },
+    }
+}
+
+/// The status of a gRPC call, with the reason that its details give.
+pub(super) fn of_grpc(code: Code, message: &str, reason: Option<&str>) -> Failure {
+    let kind = reason.and_then(Kind::of_reason);
+    match (code, kind) {
+        (Code::Unauthenticated | Code::PermissionDenied, _) => {
+            Failure::Unauthorized(format!("the agent does not accept who asks: {message}"))
+        }
+        (code, kind) => Failure::Refused {
+            kind: kind.or(match code {
+                Code::NotFound => Some(Kind::TaskNotFound),
+                Code::InvalidArgument => Some(Kind::InvalidParams),
+                Code::Unimplemented => Some(Kind::UnsupportedOperation),
+                _ => None,
+            }),
+            code: code as i32,
+            message: message.to_owned(),
+            is_transient: matches!(code, Code::Unavailable | Code::ResourceExhausted),
+        },
+    }
+}
+
+/// The error of A2A that details name.
+fn reason(details: &Value) -> Option<Kind> {
+    let details = details.as_array()?.iter();
+    let mut ours = details.filter(|detail| detail["domain"] == DOMAIN);
+    ours.find_map(|detail| Kind::of_reason(detail["reason"].as_str()?))
+}
+
+/// The longest text of an agent in an error, in characters.
+const MAX_TEXT: usize = 2_000;
+
+fn text(value: &Value) -> String {
+    value
+        .as_str()
+        .unwrap_or_default()
+        .chars()
+        .take(MAX_TEXT)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn kind(failure: &Failure) -> Option<Kind> {
+        match failure {
+            Failure::Refused { kind, .. } => *kind,
+            _ => None,
+        }
+    }
+
+    /// spec: A2A 1.0.1 §5.4
+    #[test]
+    fn every_error_is_known_again_in_each_binding() {
+        for expected in Kind::OF_A2A {
+            let error = expected.with("why");
+            let rpc = json!({"code": expected.code(), "message": "why", "data": error.details()});
+            assert_eq!(kind(&of_json_rpc(&rpc)), Some(expected));
+            let bare = json!({"code": expected.code(), "message": "why"});
+            assert_eq!(kind(&of_json_rpc(&bare)), Some(expected));
+            let http = json!({"error": {"message": "why", "details": error.details()}});
+            let failure = of_http(expected.http().as_u16(), &http);
+            assert_eq!(
+                (kind(&failure), failure.to_string()),
+                (Some(expected), "why".into())
+            );
+            let grpc = of_grpc(expected.grpc(), "why", Some(expected.reason()));
+            assert_eq!(kind(&grpc), Some(expected));
+            assert!(!grpc.is_retryable() && grpc.is_unsent());
+        }
+    }
+
+    #[test]
+    fn only_what_passes_is_tried_again() {
+        for (status, transient) in [
+            (400, false),
+            (404, false),
+            (429, true),
+            (500, false),
+            (503, true),
+        ] {
+            assert_eq!(
+                of_http(status, &Value::Null).is_retryable(),
+                transient,
+                "{status}"
+            );
+        }
+        assert!(matches!(
+            of_http(401, &Value::Null),
+            Failure::Unauthorized(_)
+        ));
+        assert!(of_grpc(Code::Unavailable, "", None).is_retryable());
+        assert!(matches!(
+            of_grpc(Code::Unauthenticated, "", None),
+            Failure::Unauthorized(_)
+        ));
+        assert!(Failure::Deadline(1).is_retryable() && !Failure::Deadline(1).is_unsent());
+    }
+}
