@@ -1,14 +1,14 @@
-//! Compiles `a2a.proto` with protox, so that no `protoc` is needed.
+//! Compiles the `.proto` files with protox, so that no `protoc` is needed.
 
 use std::{env, error::Error, fs, path::PathBuf};
 
 use prost::Message;
 
-const FILE: &str = "a2a.proto";
+const FILES: [&str; 2] = ["a2a.proto", "outside.proto"];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("cargo:rerun-if-changed=proto/{FILE}");
-    let descriptors = protox::compile([FILE], ["proto"])?;
+    println!("cargo:rerun-if-changed=proto");
+    let descriptors = protox::compile(FILES, ["proto"])?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
 

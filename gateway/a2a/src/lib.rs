@@ -3,7 +3,7 @@
 //! A [`Gateway`] is a peer of the hub like any other. What its three bindings (`grpc`, `http/jsonrpc`, `http/rest`) read goes to the eleven
 //! operations (`operations`); which messages an agent takes is decided in `admission`, what a stream shows of a task in `story`. [`v1`] are
 //! the types, [`json`] their JSON, and `convert` is where they meet the hub's. `old` is A2A 0.3. [`client`] is the other side: calls of agents
-//! that are elsewhere.
+//! that are elsewhere, which [`outside`] makes agents of the hub.
 
 mod admission;
 mod card;
@@ -18,6 +18,7 @@ mod hub;
 pub mod json;
 mod old;
 mod operations;
+pub mod outside;
 mod story;
 mod version;
 
@@ -25,7 +26,7 @@ pub use gateway::{Gateway, Settings};
 pub use grpc::Service;
 pub use version::{EXTENSIONS_HEADER, VERSION_HEADER};
 
-/// The encoded `FileDescriptorSet` of `a2a.proto`, for reflection.
+/// The encoded `FileDescriptorSet` of both services, for reflection.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 
 /// A2A 1.0, package `lf.a2a.v1`.

@@ -8,5 +8,6 @@ mod grpc;
 mod harness;
 mod listing;
 mod old;
+mod outside;
 mod sending;
 mod streaming;

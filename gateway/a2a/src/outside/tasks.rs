@@ -1,0 +1,219 @@
+//! Tasks elsewhere by the tasks of the hub that they are for, over restarts: a message that was handed on is not handed on again.
+//!
+//! One file, a line for each change. The last line of a process that was killed may be torn; it is left out.
+
+use std::{
+    collections::HashMap,
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use serde::{Deserialize, Serialize};
+
+/// Name of the file in the data folder.
+const FILE: &str = "outside-tasks.jsonl";
+
+/// Retention of tasks that nobody has said to have ended.
+const KEEP: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// Lines of forgotten tasks after which the file is written anew.
+const MAX_WASTE: usize = 10_000;
+
+/// A task elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Handed {
+    /// Its id there.
+    pub(super) id: String,
+    /// Its context there.
+    pub(super) context_id: String,
+    /// The last message that was handed on.
+    pub(super) message_id: String,
+    /// Time of that, in seconds since 1970.
+    pub(super) at: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    task: String,
+    /// Nothing once it has ended.
+    handed: Option<Handed>,
+}
+
+/// The tasks, and where they are kept.
+#[derive(Debug, Default)]
+pub(super) struct Tasks {
+    path: Option<PathBuf>,
+    file: Option<File>,
+    known: HashMap<String, Handed>,
+    waste: usize,
+}
+
+impl Tasks {
+    /// Reads the file, and writes it anew without what is over.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read or written.
+    pub(super) fn open(folder: Option<&Path>) -> io::Result<Self> {
+        let mut known = HashMap::new();
+        let path = folder.map(|folder| folder.join(FILE));
+        if let Some(path) = &path {
+            let text = match fs::read(path) {
+                Ok(text) => text,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+                Err(error) => return Err(error),
+            };
+            for line in text.split(|byte| *byte == b'\n') {
+                let Ok(line) = serde_json::from_slice::<Line>(line) else {
+                    continue;
+                };
+                match line.handed {
+                    Some(handed) => known.insert(line.task, handed),
+                    None => known.remove(&line.task),
+                };
+            }
+            let oldest = now().saturating_sub(KEEP.as_secs());
+            known.retain(|_, handed| handed.at >= oldest);
+        }
+        let mut tasks = Self {
+            path,
+            file: None,
+            known,
+            waste: 0,
+        };
+        tasks.rewrite()?;
+        Ok(tasks)
+    }
+
+    pub(super) fn get(&self, task: &str) -> Option<Handed> {
+        self.known.get(task).cloned()
+    }
+
+    /// Notes that a message was handed on. Once this returns, it is safe.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written.
+    pub(super) fn hand(&mut self, task: &str, handed: Handed) -> io::Result<()> {
+        self.write(&Line {
+            task: task.to_owned(),
+            handed: Some(handed.clone()),
+        })?;
+        if let Some(file) = &self.file {
+            file.sync_data()?;
+        }
+        self.known.insert(task.to_owned(), handed);
+        Ok(())
+    }
+
+    /// Forgets a task that has ended. A crash may bring it back, which does no harm.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written.
+    pub(super) fn forget(&mut self, task: &str) -> io::Result<()> {
+        if self.known.remove(task).is_none() {
+            return Ok(());
+        }
+        self.waste += 1;
+        if self.waste > MAX_WASTE {
+            return self.rewrite();
+        }
+        self.write(&Line {
+            task: task.to_owned(),
+            handed: None,
+        })
+    }
+
+    fn write(&mut self, line: &Line) -> io::Result<()> {
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
+        let mut text = serde_json::to_vec(line)?;
+        text.push(b'\n');
+        file.write_all(&text)
+    }
+
+    fn rewrite(&mut self) -> io::Result<()> {
+        let Some(path) = &self.path else {
+            return Ok(());
+        };
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let beside = path.with_extension("new");
+        self.file = Some(File::create(&beside)?);
+        let known = std::mem::take(&mut self.known);
+        for (task, handed) in &known {
+            self.write(&Line {
+                task: task.clone(),
+                handed: Some(handed.clone()),
+            })?;
+        }
+        self.known = known;
+        self.waste = 0;
+        if let (Some(file), Some(path)) = (&self.file, &self.path) {
+            file.sync_all()?;
+            fs::rename(&beside, path)?;
+            self.file = Some(OpenOptions::new().append(true).open(path)?);
+        }
+        Ok(())
+    }
+}
+
+/// Seconds since 1970.
+pub(super) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or_default().as_secs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn handed(id: &str, at: u64) -> Handed {
+        Handed {
+            id: id.into(),
+            context_id: "c".into(),
+            message_id: "m".into(),
+            at,
+        }
+    }
+
+    #[test]
+    fn tasks_are_known_over_restarts_until_they_have_ended() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let open = || Tasks::open(Some(folder.path())).expect("it is read");
+        let mut tasks = open();
+        for id in ["a", "b"] {
+            tasks
+                .hand(id, handed("there", now()))
+                .expect("it is written");
+        }
+        tasks
+            .hand("b", handed("elsewhere", now()))
+            .expect("it is written");
+        tasks.hand("old", handed("x", 1)).expect("it is written");
+        tasks.forget("a").expect("it is written");
+        drop(tasks);
+        // A process was killed while it wrote.
+        let path = folder.path().join(FILE);
+        let mut file = OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .expect("it is there");
+        file.write_all(b"{\"task\": \"c\", \"han")
+            .expect("it is written");
+        for _ in 0..2 {
+            let tasks = open();
+            assert_eq!(tasks.get("a"), None);
+            assert_eq!(tasks.get("b").map(|h| h.id), Some("elsewhere".into()));
+            assert_eq!(tasks.get("old"), None);
+        }
+        let lines = fs::read_to_string(&path).expect("text").lines().count();
+        assert_eq!(lines, 1);
+    }
+}

@@ -1,0 +1,235 @@
+//! One agent elsewhere on the hub: there while it answers for its card, away while it does not.
+
+use std::{
+    future::pending,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use agenthub_outbound::Connector;
+use agenthub_sdk::{Agent, Error as HubError, RunningAgent};
+use http::Uri;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::{list::Entry, proxy::Proxy, tasks::Tasks};
+use crate::{
+    client::{CardUrl, Failure, Fetched, Options, Remote, fetch},
+    convert::card_to_hub,
+    v1::AgentCard,
+};
+
+/// Interval at which the card of an agent that answers is looked at.
+const REFRESH: Duration = Duration::from_secs(30);
+
+/// Pause before a second look at one that did not answer: it is away if that fails, too.
+const SECOND_LOOK: Duration = Duration::from_secs(1);
+
+/// Pauses between looks at an agent that is away: the first, and the longest.
+const AWAY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+
+/// An agent elsewhere cannot be on the hub.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(super) enum Trouble {
+    #[error(transparent)]
+    Outside(#[from] Failure),
+    #[error(transparent)]
+    Hub(#[from] HubError),
+}
+
+/// An agent elsewhere as it is seen.
+#[derive(Clone, Debug, Default)]
+pub(super) struct View {
+    pub(super) name: String,
+    pub(super) interface: String,
+    pub(super) is_away: bool,
+}
+
+/// An agent elsewhere, and its place on the hub.
+pub(super) struct Outside {
+    pub(super) entry: Entry,
+    connector: Connector,
+    hub_url: String,
+    tasks: Arc<Mutex<Tasks>>,
+    view: Arc<Mutex<View>>,
+    known: Option<Known>,
+    running: Option<RunningAgent>,
+}
+
+/// A card, and the agent behind it.
+struct Known {
+    card: AgentCard,
+    etag: String,
+    proxy: Arc<Proxy>,
+}
+
+impl Outside {
+    pub(super) fn new(
+        entry: Entry,
+        connector: Connector,
+        hub_url: String,
+        tasks: Arc<Mutex<Tasks>>,
+    ) -> Self {
+        let view = View {
+            is_away: true,
+            ..View::default()
+        };
+        Self {
+            entry,
+            connector,
+            hub_url,
+            tasks,
+            view: Arc::new(Mutex::new(view)),
+            known: None,
+            running: None,
+        }
+    }
+
+    pub(super) fn view(&self) -> Arc<Mutex<View>> {
+        Arc::clone(&self.view)
+    }
+
+    /// Keeps it up to date until it is to stop, and leaves the hub then.
+    pub(super) async fn run(mut self, stop: CancellationToken) {
+        let mut failures = 0_u32;
+        loop {
+            let looked = tokio::select! {
+                looked = self.look() => looked,
+                () = stop.cancelled() => break,
+            };
+            let pause = match looked {
+                Ok(()) => {
+                    failures = 0;
+                    REFRESH
+                }
+                Err(error) => {
+                    failures = failures.saturating_add(1);
+                    self.missed(&error, failures).await
+                }
+            };
+            tokio::select! {
+                () = sleep(pause) => {}
+                () = doubted(self.known.as_ref()), if failures == 0 => {}
+                reason = closed(self.running.as_ref()) => {
+                    tracing::warn!(agent = self.entry.id, reason, "the hub has no place for an agent elsewhere any more");
+                    self.leave().await;
+                }
+                () = stop.cancelled() => break,
+            }
+        }
+        self.leave().await;
+    }
+
+    /// Looks at the card, and takes its place on the hub as the card says.
+    ///
+    /// # Errors
+    ///
+    /// The agent does not answer, its card is wrong, or the hub does not take it.
+    pub(super) async fn look(&mut self) -> Result<(), Trouble> {
+        let url = CardUrl::of(&self.entry.url)?;
+        let etag = self.known.as_ref().map_or("", |known| known.etag.as_str());
+        match fetch(&self.connector, &url, etag).await? {
+            Fetched::Unchanged => {}
+            Fetched::Card { card, url, etag } => self.learn(*card, &url, etag).await?,
+        }
+        if self.running.is_none()
+            && let Some(known) = &self.known
+        {
+            let agent = agent(&self.entry.id, known)?;
+            self.running = Some(agent.start(&self.hub_url).await?);
+            self.see(|view| view.is_away = false);
+            tracing::info!(agent = self.entry.id, "an agent elsewhere is here");
+        }
+        Ok(())
+    }
+
+    async fn learn(&mut self, card: AgentCard, url: &Uri, etag: String) -> Result<(), Trouble> {
+        if let Some(known) = self.known.as_mut().filter(|known| known.card == card) {
+            known.etag = etag;
+            return Ok(());
+        }
+        let options = Options {
+            auth: self.entry.auth.clone(),
+            ..Options::default()
+        };
+        let remote = Remote::new(&self.connector, card.clone(), url, options)?;
+        let interface = remote.interface();
+        let shown = format!(
+            "{} {} at {}",
+            interface.binding.name(),
+            interface.version.name(),
+            interface.url
+        );
+        self.see(|view| {
+            card.name.clone_into(&mut view.name);
+            view.interface = shown;
+        });
+        let proxy = match &self.known {
+            Some(known) => {
+                known.proxy.replace(remote);
+                Arc::clone(&known.proxy)
+            }
+            None => Arc::new(Proxy::new(remote, Arc::clone(&self.tasks))),
+        };
+        let known = Known { card, etag, proxy };
+        if let Some(running) = &self.running {
+            running.replace(agent(&self.entry.id, &known)?).await?;
+        }
+        self.known = Some(known);
+        Ok(())
+    }
+
+    /// Takes a failed look for what it is; gives the pause before the next one.
+    async fn missed(&mut self, error: &Trouble, failures: u32) -> Duration {
+        if self.running.is_some() && failures < 2 {
+            tracing::debug!(agent = self.entry.id, %error, "an agent elsewhere did not answer");
+            return SECOND_LOOK;
+        }
+        if failures <= 2 {
+            tracing::warn!(agent = self.entry.id, %error, "an agent elsewhere is away");
+        }
+        self.leave().await;
+        let doubled = AWAY.0 * 2_u32.saturating_pow(failures.saturating_sub(2).min(8));
+        doubled.min(AWAY.1)
+    }
+
+    /// Is away from here on; what was handed on is taken up when it is back.
+    async fn leave(&mut self) {
+        self.see(|view| view.is_away = true);
+        if let Some(running) = self.running.take() {
+            running.stop().await;
+        }
+    }
+
+    fn see(&self, change: impl FnOnce(&mut View)) {
+        change(&mut self.view.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// The agent of the hub that hands on what it is asked.
+fn agent(id: &str, known: &Known) -> Result<Agent, HubError> {
+    let mut card = card_to_hub(known.card.clone());
+    id.clone_into(&mut card.name);
+    let skills: Vec<String> = card.skills.iter().map(|skill| skill.id.clone()).collect();
+    let proxy = Arc::clone(&known.proxy);
+    Agent::worker(card)
+        .topics(skills)
+        .on_any(move |task| Arc::clone(&proxy).work(task))
+        // What is at work is taken up again by whoever comes after it.
+        .drain_timeout(Duration::ZERO)
+        .build()
+}
+
+async fn doubted(known: Option<&Known>) {
+    match known {
+        Some(known) => known.proxy.doubt.notified().await,
+        None => pending().await,
+    }
+}
+
+async fn closed(running: Option<&RunningAgent>) -> String {
+    match running {
+        Some(running) => running.closed().await,
+        None => pending().await,
+    }
+}
