@@ -49,6 +49,11 @@ impl Reply {
         &self.artifacts
     }
 
+    /// True if the task goes on with an answer of the requester.
+    pub fn is_input_required(&self) -> bool {
+        self.input_required
+    }
+
     /// The same with one more artifact.
     #[must_use]
     pub fn artifact(mut self, artifact: Artifact) -> Self {
