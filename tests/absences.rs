@@ -100,6 +100,11 @@ fn decisions_know_neither_runtime_nor_network() {
         "api/src/runs/graph.rs",
         "api/src/runs/folded.rs",
         "gateway/a2a/src/admission.rs",
+        "gateway/a2a/src/client/catch_up.rs",
+        "gateway/a2a/src/client/choice.rs",
+        "gateway/a2a/src/client/retry.rs",
+        "gateway/a2a/src/client/sse.rs",
+        "gateway/a2a/src/outside/outcome.rs",
         "gateway/a2a/src/story.rs",
         "gateway/outbound/src/reachable.rs",
         "gateway/mcp/src/server/progress.rs",
@@ -168,7 +173,8 @@ fn rooms_know_only_those_below_them() {
     assert_eq!(depends_on("agents/files"), ["mcp", "sdk"]);
     assert_eq!(depends_on("cortex"), ["proto", "sdk"]);
     assert_eq!(depends_on("api"), ["cortex", "proto", "sdk"]);
-    assert_eq!(depends_on("gateway/a2a"), ["sdk"]);
+    assert_eq!(depends_on("gateway/a2a"), ["outbound", "sdk"]);
+    assert_eq!(depends_on("gateway/outbound"), [""; 0]);
     assert_eq!(depends_on("gateway/mcp"), ["sdk"]);
     assert_eq!(depends_on("terminal"), ["proto", "sdk"]);
     assert_eq!(depends_on("sop"), ["agents", "mcp", "sdk", "terminal"]);
