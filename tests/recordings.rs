@@ -49,7 +49,7 @@ fn up(flag: &str, recording: &str) -> (System, Process) {
 
 #[test]
 fn a_chat_is_replayed_word_for_word_and_what_was_not_said_then_is_named() {
-    let words = "echo good morning\nand who are you?\necho good morning\n";
+    let words = "echo good morning\nwho are you?\necho good morning\n";
     let (recorded, first) = up("--record", "chat.jsonl");
     let before = recorded.chat(words);
     assert_eq!(before.code, Some(0), "{before:?}");

@@ -8,9 +8,11 @@ use serde_json::Value;
 use crate::harness::{Process, System, eventually, free_address};
 
 /// The approvals that are requested.
-const ASKED: [&str; 5] = [
+const ASKED: [&str; 7] = [
     "--objective",
     "Invite everybody to our open day on 12 May",
+    "--criterion",
+    "mentions \"open day\"",
     "--approval",
     "plan.strategy",
     "--json",

@@ -126,7 +126,11 @@ fn a_folder_needs_exactly_one_who_leads() {
         &[("agenthub.toml", "[sop]\ndefault_orchestrator = true\n")],
     );
     let (finished, value) = ask(&system, "one", "ask helper to repeat this: so be it");
-    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert_eq!(
+        finished.code,
+        Some(1),
+        "nobody has a tool for it: {finished:?}"
+    );
     assert_eq!(super::asked(&value), ["helper"], "{value:#}");
 }
 
