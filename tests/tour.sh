@@ -106,7 +106,8 @@ expect "agent_project" "$(line 'agenthub publish --to agent_lead')"
 
 expect "sops" "$(line 'agenthub sop check examples/sops')"
 expect "on disk before its sender is told so" "$(line 'agenthub sop ask examples/sops')"
-expect "You MUST ask researcher" "$(line 'agenthub sop report')"
+# Exit code 3: what takes a model is not checked.
+expect "You MUST ask researcher" "$(line 'agenthub sop report') || [ \$? = 3 ]"
 
 run=$(line 'agenthub run examples/')
 # Exit code 3: the best result without a model.

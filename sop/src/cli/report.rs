@@ -13,7 +13,7 @@ use agenthub_sdk::{
     model::{LanguageModel, STAND_IN},
     runs::Journal,
 };
-use agenthub_terminal::{output, run::width};
+use agenthub_terminal::{output, partial::Extent, run::width};
 use anyhow::{Context, anyhow, bail};
 use serde_json::json;
 
@@ -30,7 +30,7 @@ const VERSION: u32 = 1;
 /// The width of a line for who is no terminal.
 const WIDTH: usize = 100;
 
-/// Says whether a run kept to its SOP. The exit code is 1 where a MUST or MUST NOT is broken.
+/// Says whether a run kept to its SOP. The exit code is 1 where a MUST or MUST NOT is broken, and 3 where of one nobody could tell.
 pub(super) async fn run(
     args: Report,
     settings: &Settings,
@@ -53,7 +53,13 @@ pub(super) async fn run(
         output::line(texts.join("\n\n"))?;
     }
     let is_broken = reports.iter().any(compliance::Report::is_broken);
-    Ok(ExitCode::from(u8::from(is_broken)))
+    let is_open = reports.iter().any(compliance::Report::is_open);
+    let extent = match (is_broken, is_open) {
+        (true, _) => Extent::Nothing,
+        (false, true) => Extent::Part,
+        (false, false) => Extent::Whole,
+    };
+    Ok(extent.code())
 }
 
 /// The runs to report on.

@@ -243,9 +243,19 @@ impl Report {
 
     /// True if a MUST or MUST NOT is broken.
     pub fn is_broken(&self) -> bool {
+        self.has_strict(Verdict::Broken)
+    }
+
+    /// True if nobody could tell of a MUST or MUST NOT whether it was kept.
+    pub fn is_open(&self) -> bool {
+        self.has_strict(Verdict::NotChecked)
+    }
+
+    /// True if a MUST or MUST NOT has this verdict.
+    fn has_strict(&self, verdict: Verdict) -> bool {
         let is_strict = |level| matches!(level, Level::Must | Level::MustNot);
-        let mut broken = self.rules.iter().filter(|f| f.verdict == Verdict::Broken);
-        broken.any(|finding| is_strict(finding.level))
+        let mut such = self.rules.iter().filter(|f| f.verdict == verdict);
+        such.any(|finding| is_strict(finding.level))
     }
 }
 
