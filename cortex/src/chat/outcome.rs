@@ -41,6 +41,16 @@ pub(crate) fn without_result(delegated: &DelegationResult) -> String {
     }
 }
 
+/// That a delegation which completed gave nothing, in words that name the agent; `None` if it gave something.
+pub(crate) fn did_nothing(delegated: &DelegationResult) -> Option<String> {
+    let shortfall = Shortfall::of(&delegated.data)?;
+    let said = || shorten(&delegated.text, MAX_REASON_TOKENS);
+    let agent = &delegated.agent;
+    shortfall
+        .is_nothing()
+        .then(|| format!("{agent} did nothing of it: {}", said()))
+}
+
 /// Outcome of a delegated task.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TaskOutcome {

@@ -10,7 +10,7 @@ use agenthub_proto::{
     slug::slug,
 };
 use agenthub_runs::{
-    DelegationResult,
+    DelegationResult, Shortfall,
     model::{PresentedAgent, ToolSpec},
     tool_loop::{AvailableTool, CallForm, Peer, ToolQuery},
 };
@@ -325,9 +325,14 @@ pub(super) fn bounded(mut delegated: DelegationResult) -> DelegationResult {
     delegated.text = bounds::head(delegated.text, bounds::MAX_TOLD);
     delegated.error = bounds::head(delegated.error, bounds::MAX_TOLD);
     let data = std::mem::take(&mut delegated.data);
+    let shortfall = Shortfall::of(&data);
     delegated.data = match bounds::told(Value::Array(data)) {
         Value::Array(data) => data,
-        cut => vec![cut],
+        // That an answer lacks something stays known.
+        cut => {
+            let mark = shortfall.map(|known| Shortfall::new(known.undone, Vec::new()).to_json());
+            mark.into_iter().chain([cut]).collect()
+        }
     };
     delegated
 }

@@ -23,7 +23,7 @@ use super::{
     },
     Play,
 };
-use crate::chat::outcome::without_result;
+use crate::chat::outcome::{did_nothing, without_result};
 
 impl Play<'_> {
     /// Has a step of the plan done.
@@ -231,8 +231,13 @@ impl Play<'_> {
         if delegated.state != "completed" {
             return Ok(Err(Unusable::Nothing(without_result(delegated))));
         }
+        if let Some(why) = did_nothing(delegated) {
+            return Ok(Err(Unusable::Nothing(why)));
+        }
         let is_stand_in = delegated.model == STAND_IN;
-        let output = match delegated.data.iter().find(|data| data.is_object()) {
+        // What an answer lacks is no part of what it gives.
+        let is_output = |data: &&Value| data.is_object() && data["partial"] != true;
+        let output = match delegated.data.iter().find(is_output) {
             Some(data) => data.clone(),
             None => json!({ "text": delegated.text }),
         };

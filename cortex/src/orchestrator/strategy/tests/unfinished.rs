@@ -1,6 +1,6 @@
 //! Rounds that come to nothing after one that was reviewed.
 
-use agenthub_sdk::runs::{Budget, DelegationResult, RunOutcome};
+use agenthub_sdk::runs::{Budget, DelegationResult, Handoff, RunOutcome};
 use serde_json::{Value, json};
 
 use super::stage::*;
@@ -205,5 +205,37 @@ fn what_was_reviewed_stands_where_nobody_reviews_what_was_made_of_it() {
     assert_eq!(
         bundle["quality"]["reviews"].as_array().map(Vec::len),
         Some(1)
+    );
+}
+
+/// spec: ORC-2.1
+#[test]
+fn an_agent_that_says_that_it_did_nothing_made_nothing() {
+    let agents = |undone: &'static str| {
+        move |handoff: &Handoff| match &*handoff.capability {
+            "make" => DelegationResult {
+                text: "I have no tool for this.".into(),
+                data: vec![
+                    json!({"partial": true, "undone": undone, "results": []}),
+                    json!({"thing": {"text": "half a thing"}}),
+                ],
+                ..completed("maker", Value::Null)
+            },
+            _ => passing_in_round(1)(handoff),
+        }
+    };
+    let mut stage = Stage::new(Model::Offline, Box::new(agents("all")));
+    let bundle = stage.bundle();
+    assert_eq!(bundle["quality"]["made"], false, "{bundle:#}");
+    let why = bundle["quality"]["explanation"].to_string();
+    assert!(
+        why.contains("maker did nothing of it: I have no tool"),
+        "{why}"
+    );
+    let mut stage = Stage::new(Model::Offline, Box::new(agents("part")));
+    let bundle = stage.bundle();
+    assert_eq!(
+        bundle["result"]["thing"]["text"], "half a thing",
+        "{bundle:#}"
     );
 }
