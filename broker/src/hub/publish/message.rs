@@ -60,6 +60,9 @@ impl Core {
             )?;
         }
 
+        routing.is_answer = known.is_some_and(|known| {
+            known.state().is_interrupted() && known.parties().requester == sender
+        });
         let is_new = known.is_none() && !task_id.is_empty();
         deadline::reckon(&mut routing, is_new, now.time)?;
         if is_new && !self.state.tasks.has_room_for_another() {
