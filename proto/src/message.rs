@@ -9,6 +9,9 @@ use crate::{
 };
 
 impl Message {
+    /// Metadata of an answer that requesters may take without its task.
+    pub const MESSAGE_ONLY: &str = "urn:agenthub:message-only";
+
     /// A message of one text part with a new id.
     pub fn new(role: Role, text: impl Into<String>) -> Self {
         Self {

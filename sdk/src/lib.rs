@@ -81,6 +81,7 @@ pub mod testing;
 mod agent;
 mod agent_tools;
 mod approvals;
+mod asking;
 mod bounds;
 mod card;
 mod client;

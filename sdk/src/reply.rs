@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use agenthub_proto::a2a::{Artifact, Message, Part, Role};
+use agenthub_proto::a2a::{Artifact, Message, Part, Role, TaskState};
 use agenthub_runs::ToolOutput;
 use serde_json::Value;
 
@@ -17,7 +17,8 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 pub struct Reply {
     pub(crate) message: Option<Message>,
     pub(crate) artifacts: Vec<Artifact>,
-    pub(crate) input_required: bool,
+    /// The state in which the task waits for its requester.
+    pub(crate) asks: Option<TaskState>,
 }
 
 impl Reply {
@@ -34,9 +35,26 @@ impl Reply {
     /// The task goes on when the requester has answered this question in the same task.
     pub fn input_required(question: impl Into<String>) -> Self {
         Self {
-            input_required: true,
+            asks: Some(TaskState::InputRequired),
             ..Self::text(question)
         }
+    }
+
+    /// The task goes on when the requester has signed in as this explains, and says so in the same task.
+    pub fn auth_required(explanation: impl Into<String>) -> Self {
+        Self {
+            asks: Some(TaskState::AuthRequired),
+            ..Self::text(explanation)
+        }
+    }
+
+    /// The same as the message alone, for requesters whose protocol has answers without a task: A2A's SendMessage returns the message. On the hub it
+    /// is a task like any other. Without a message, and with artifacts, it stays a task.
+    #[must_use]
+    pub fn message_only(mut self) -> Self {
+        let message = self.message.take();
+        self.message = message.map(|message| message.with_metadata(Message::MESSAGE_ONLY, true));
+        self
     }
 
     /// The message to the requester, if there is one.
@@ -51,7 +69,7 @@ impl Reply {
 
     /// True if the task goes on with an answer of the requester.
     pub fn is_input_required(&self) -> bool {
-        self.input_required
+        self.asks.is_some()
     }
 
     /// The same with one more artifact.

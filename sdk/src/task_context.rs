@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Agent, AgentType, Client, Delegation, Error, MAX_HOPS, Outcome, Pending,
-    agent::{LentSlot, Slots, StopSignal},
+    agent::{Asked, LentSlot, Questions, Slots, StopSignal},
     connection::Scope,
     correlation, usage,
 };
@@ -43,6 +43,10 @@ pub(crate) struct Inner {
     pub(crate) is_taken_up: bool,
     /// The run of this message, if it is one.
     pub(crate) run: OnceLock<RunId>,
+    /// Questions of this handling to its requester.
+    pub(crate) asked: Asked,
+    /// Where handlers wait for the answers.
+    pub(crate) questions: Arc<Questions>,
 }
 
 impl TaskContext {

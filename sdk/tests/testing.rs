@@ -75,6 +75,22 @@ async fn a_fake_task_is_what_the_test_says() {
 }
 
 #[tokio::test]
+async fn a_fake_task_answers_questions() {
+    let painter = Agent::worker(Card::new("painter", "Paints")).on_task_type(
+        "paint",
+        async |task: TaskContext| {
+            let colour = task.ask_requester("Which colour?").await?.text();
+            let size = task.ask_requester("Which size?").await?.text();
+            Ok::<_, Failure>(format!("{size} and {colour}"))
+        },
+    );
+    let task = FakeTask::new("cat").task_type("paint");
+    let reply = task.answer("blue").answer("large").given_to(painter).await;
+    let said = reply.expect("it paints").message().map(Message::text);
+    assert_eq!(said.as_deref(), Some("large and blue"));
+}
+
+#[tokio::test]
 async fn what_a_fake_task_cannot_do_is_said() {
     let unknown = FakeTask::new("x")
         .task_type("dance")

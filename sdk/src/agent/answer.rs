@@ -21,6 +21,11 @@ pub(super) fn of_task(
     }
 }
 
+/// The publishes of a reply: its message and artifacts, if any, and the state.
+pub(crate) fn publishes_of(context: &TaskContext, reply: Reply) -> Vec<Publish> {
+    of_reply(context, reply, Map::new())
+}
+
 fn of_reply(context: &TaskContext, reply: Reply, told: Map<String, Value>) -> Vec<Publish> {
     let mut publishes = Vec::new();
     let message = reply.message.map(|m| context.addressed(m));
@@ -34,10 +39,7 @@ fn of_reply(context: &TaskContext, reply: Reply, told: Map<String, Value>) -> Ve
         let update = context.artifact(ArtifactUpdate::new(artifact).last_chunk());
         publishes.push(publish(Payload::ArtifactUpdate(update), context.envelope()));
     }
-    let state = match reply.input_required {
-        true => TaskState::InputRequired,
-        false => TaskState::Completed,
-    };
+    let state = reply.asks.unwrap_or(TaskState::Completed);
     publishes.push(status(context, state, message, told));
     publishes
 }

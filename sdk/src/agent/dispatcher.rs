@@ -19,6 +19,7 @@ use super::{
     handlers::Handlers,
     intake::{QueuedRun, conversation},
     own_runs::Start,
+    questions::{Answer, Questions, Resumed},
     recovery::Orphan,
     runs::Runs,
 };
@@ -37,6 +38,8 @@ pub(super) struct Dispatcher {
     pub(super) agent_type: AgentType,
     pub(super) in_flight: Arc<InFlight>,
     pub(super) slots: Arc<Slots>,
+    /// The handlers that wait for answers of their requesters.
+    pub(super) questions: Arc<Questions>,
     pub(super) drain_timeout: Duration,
     /// For each task at work, what waits for it.
     pub(super) waiting: HashMap<String, VecDeque<Delivered>>,
@@ -77,6 +80,12 @@ pub(super) enum Done {
     Read {
         conversation: String,
         found: Box<QueuedRun>,
+    },
+    /// The look into a task's history for the handling that a message answers.
+    LookedBack {
+        conversation: String,
+        delivered: Box<Delivered>,
+        resumed: Option<Resumed>,
     },
     /// The question whether a task has ended for which messages wait.
     Asked { task_id: String, has_ended: bool },
@@ -131,6 +140,9 @@ impl Dispatcher {
             waiting.push_back(delivered);
             return;
         }
+        let Some(delivered) = self.answer(delivered).await else {
+            return;
+        };
         let task_id = delivered.event.task_id();
         if let Some(waiting) = self.waiting.get_mut(task_id) {
             waiting.push_back(delivered);
@@ -168,11 +180,15 @@ impl Dispatcher {
                 found,
             } => {
                 self.go_on(*found).await;
-                let behind = self.reading.remove(&conversation).unwrap_or_default();
-                for delivered in behind {
-                    // The first of them that has to be looked for keeps the others waiting.
-                    Box::pin(self.take(delivered)).await;
-                }
+                self.take_behind(&conversation).await;
+            }
+            Done::LookedBack {
+                conversation,
+                delivered,
+                resumed,
+            } => {
+                self.begin_with(*delivered, resumed).await;
+                self.take_behind(&conversation).await;
             }
             Done::Asked { task_id, has_ended } => {
                 let waiting = self.waiting.remove(&task_id).unwrap_or_default();
@@ -184,6 +200,48 @@ impl Dispatcher {
                     }
                     false => self.go_ahead(&task_id, waiting).await,
                 }
+            }
+        }
+    }
+
+    /// Takes what waited for a look into a journal or history.
+    async fn take_behind(&mut self, conversation: &str) {
+        let behind = self.reading.remove(conversation).unwrap_or_default();
+        for delivered in behind {
+            // The first of them that has to be looked for keeps the others waiting.
+            Box::pin(self.take(delivered)).await;
+        }
+    }
+
+    /// Hands an answer to the handler that waits for it here. Returns what is none.
+    async fn answer(&mut self, mut delivered: Delivered) -> Option<Delivered> {
+        let task_id = delivered.event.task_id().to_owned();
+        let is_answer = delivered
+            .event
+            .routing
+            .as_ref()
+            .is_some_and(|r| r.is_answer);
+        if !is_answer || !self.questions.has(&task_id) {
+            return Some(delivered);
+        }
+        let Some(Payload::Message(message)) = delivered.event.payload.take() else {
+            return Some(delivered);
+        };
+        let answer = Answer {
+            message,
+            lease: delivered.lease.take(),
+        };
+        match self.questions.answer(&task_id, answer) {
+            Ok(()) => {
+                // The handler has a slot of its own.
+                self.slots.free().await;
+                None
+            }
+            Err(answer) => {
+                let Answer { message, lease } = *answer;
+                delivered.event.payload = Some(Payload::Message(message));
+                delivered.lease = lease;
+                Some(delivered)
             }
         }
     }
@@ -213,6 +271,7 @@ impl Dispatcher {
     /// Waits for the handlers at work, stops those that take too long, and collects what was not handled.
     async fn drain(mut self, mut deliveries: mpsc::Receiver<Delivered>) -> Vec<Lease> {
         let mut unhandled: Vec<Lease> = Vec::new();
+        self.questions.let_go();
         let waiting = std::mem::take(&mut self.waiting);
         let reading = std::mem::take(&mut self.reading);
         let behind = waiting.into_values().chain(reading.into_values()).flatten();
@@ -226,6 +285,9 @@ impl Dispatcher {
                     Some(Ok(Done::Handled { unhandled: lease, .. })) => unhandled.extend(lease),
                     Some(Ok(Done::Read { found, .. })) => {
                         unhandled.extend(found.conducted.into_job().lease);
+                    }
+                    Some(Ok(Done::LookedBack { delivered, .. })) => {
+                        unhandled.extend(delivered.lease);
                     }
                     Some(Ok(Done::Asked { .. })) => {}
                     Some(Err(error)) => tracing::warn!(%error, "a handling was broken off"),

@@ -4,6 +4,7 @@ use std::{
     collections::VecDeque,
     panic::AssertUnwindSafe,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use agenthub_proto::{
@@ -13,6 +14,7 @@ use agenthub_proto::{
 };
 use agenthub_runs::{RunStarted, journal};
 use futures_util::FutureExt;
+use tokio::time::sleep;
 use tracing::{Instrument, Span, info_span};
 
 use super::{
@@ -23,6 +25,7 @@ use super::{
     giving_up::{self, GivingUp},
     handlers::Chosen,
     origin::Origin,
+    questions::{self, Asked, Resumed},
     recovery::Orphan,
     work::{self, Job},
 };
@@ -31,6 +34,12 @@ use crate::{
     connection::{Delivered, Lease, Scope},
     task_context::Inner,
 };
+
+/// The hub's word for the whole history of a task.
+const WHOLE_HISTORY: i32 = 0;
+
+/// Pause before the hub is asked again for a history.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// A message of which the journal has said whether it is a run already.
 pub(super) struct QueuedRun {
@@ -49,8 +58,55 @@ pub(super) fn conversation(message: &Message) -> &str {
 }
 
 impl Dispatcher {
-    /// Begins the handling of a message.
+    /// Begins the handling of a message. An answer to a question of a handler that is not here any more is looked up first.
     pub(super) async fn begin(&mut self, delivered: Delivered) {
+        let is_answer = delivered
+            .event
+            .routing
+            .as_ref()
+            .is_some_and(|r| r.is_answer);
+        match is_answer && self.handlers.has_functions() {
+            true => self.look_back(delivered),
+            false => self.begin_with(delivered, None).await,
+        }
+    }
+
+    /// Looks in the task's history for the handling that goes on with a message. What comes meanwhile in the same conversation waits.
+    fn look_back(&mut self, delivered: Delivered) {
+        let Some(Payload::Message(answer)) = &delivered.event.payload else {
+            return;
+        };
+        let conversation = conversation(answer).to_owned();
+        self.reading.insert(conversation.clone(), VecDeque::new());
+        let (answer, client) = (answer.clone(), self.client.clone());
+        let stop = self.runs.stop.clone();
+        self.working.spawn(async move {
+            let resumed = loop {
+                match client.task(&answer.task_id, WHOLE_HISTORY).await {
+                    Ok(task) => break questions::resumed(&task.history, &answer),
+                    Err(error) if error.is_retryable() => {
+                        tracing::debug!(%error, "not known yet which question is answered");
+                    }
+                    Err(error) => {
+                        tracing::debug!(%error, "not known which question is answered");
+                        break None;
+                    }
+                }
+                tokio::select! {
+                    () = stop.cancelled() => break None,
+                    () = sleep(LOOK_AGAIN) => {}
+                }
+            };
+            Done::LookedBack {
+                conversation,
+                delivered: Box::new(delivered),
+                resumed,
+            }
+        });
+    }
+
+    /// Begins the handling of a message, or goes on with an earlier one that it answers.
+    pub(super) async fn begin_with(&mut self, delivered: Delivered, resumed: Option<Resumed>) {
         let Some(Payload::Message(message)) = delivered.event.payload else {
             return self.skip(delivered.lease, "it is no message").await;
         };
@@ -58,6 +114,10 @@ impl Dispatcher {
             self.client.approvals().take(&message);
             return self.skip(delivered.lease, "it answers an approval").await;
         }
+        let (message, answers) = match resumed {
+            Some(Resumed { handled, answers }) => (handled, answers),
+            None => (message, Vec::new()),
+        };
         let routing = delivered.event.routing.unwrap_or_default();
         let chosen = self.handlers.choose(&message, &routing);
         let AgentEvent {
@@ -82,6 +142,7 @@ impl Dispatcher {
             routing,
         };
         let context = self.context(origin, delivered.attempt, scope, &delivered.guard, false);
+        context.inner.asked.know(answers);
         let span = span(&context);
         let job = Job {
             lease: delivered.lease,
@@ -289,6 +350,8 @@ impl Dispatcher {
                 agent_type: self.agent_type,
                 is_taken_up,
                 run: OnceLock::new(),
+                asked: Asked::default(),
+                questions: Arc::clone(&self.questions),
             }),
         }
     }

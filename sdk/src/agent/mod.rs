@@ -15,6 +15,7 @@ mod lost;
 mod model;
 mod origin;
 mod own_runs;
+mod questions;
 mod recovery;
 mod routes;
 mod running;
@@ -31,10 +32,13 @@ use futures_util::future::BoxFuture;
 
 pub(crate) use agent_type::AGENT_TYPE;
 pub use agent_type::AgentType;
+pub(crate) use answer::publishes_of;
 pub use builder::AgentBuilder;
 pub(crate) use in_flight::{InFlight, InFlightGuard, StopReason, StopSignal};
 pub use own_runs::{BeginError, RunStarter};
+pub(crate) use questions::{Answer, Asked, OpenQuestion, Questions, mark};
 pub use running::RunningAgent;
+
 pub(crate) use slots::{LentSlot, Slots};
 
 use crate::{Conductor, Error, Failure, Reply, TaskContext};

@@ -192,6 +192,7 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
         handlers,
         slots: Slots::new(client.link().clone(), builder.concurrency),
         client: client.clone(),
+        questions: Arc::default(),
         agent_type: builder.agent_type,
         in_flight,
         drain_timeout: builder.drain_timeout,

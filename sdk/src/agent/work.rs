@@ -58,7 +58,11 @@ impl Job {
             lease,
             guard,
         } = self;
-        match handled(&context, handling).await {
+        context.inner.asked.hold(lease);
+        let handled = handled(&context, handling).await;
+        // That of the latest message: a question acknowledged the one before.
+        let lease = context.inner.asked.take_lease();
+        match handled {
             Some(result) => {
                 if let Err(failure) = &result {
                     let error = redact::error(&failure.text);

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::{
     AgentBuilder, AgentType, Client, Error, Failure, Published, Reply, TaskContext,
-    agent::{self, Slots, StopReason, StopSignal},
+    agent::{self, Asked, Slots, StopReason, StopSignal},
     assemble,
     connection::Scope,
     task_context::Inner,
@@ -33,6 +33,8 @@ pub struct FakeTask {
     signal: Arc<StopSignal>,
     slots: Arc<Slots>,
     published: Record,
+    /// Answers to the handler's questions.
+    answers: Vec<Message>,
 }
 
 /// Publishes in their order.
@@ -73,6 +75,7 @@ impl FakeTask {
             slots: Slots::new(client.link().clone(), 1),
             client,
             published,
+            answers: Vec::new(),
         }
     }
 
@@ -112,9 +115,16 @@ impl FakeTask {
         self
     }
 
+    /// The same with this answer to the handler's next question: [`TaskContext::ask_requester`] returns it at once.
+    #[must_use]
+    pub fn answer(mut self, text: impl Into<String>) -> Self {
+        self.answers.push(Message::new(Role::User, text));
+        self
+    }
+
     /// The context that a handler is called with.
     pub fn context(&self) -> TaskContext {
-        TaskContext {
+        let context = TaskContext {
             inner: Arc::new(Inner {
                 message: self.message.clone(),
                 routing: self.routing.clone(),
@@ -127,8 +137,12 @@ impl FakeTask {
                 agent_type: AgentType::Worker,
                 is_taken_up: false,
                 run: OnceLock::new(),
+                asked: Asked::default(),
+                questions: Arc::default(),
             }),
-        }
+        };
+        context.inner.asked.know(self.answers.iter().cloned());
+        context
     }
 
     /// Calls the handler that an agent has for it.

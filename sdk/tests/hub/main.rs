@@ -3,6 +3,7 @@
 mod agent_types;
 mod agents;
 mod answers;
+mod asking;
 mod breaks;
 mod budgets;
 mod cancelling;
