@@ -19,13 +19,20 @@ pub(crate) struct A2a {
     /// Origins whose pages may ask, such as `https://app.example`; `*` is any.
     #[serde(default)]
     cors: Vec<String>,
+    /// Slug of the agent at `/`; Cortex if not given.
+    #[serde(default)]
+    default_agent: Option<String>,
+    /// Streams are offered, which they are if not given.
+    #[serde(default)]
+    streaming: Option<bool>,
 }
 
 impl A2a {
     /// The gateway's settings, where HTTP listens at this address.
     pub(crate) fn gateway(&self, http: Listen) -> Gateway {
         Gateway {
-            default_agent: CORTEX.to_owned(),
+            default_agent: self.default_agent.as_deref().unwrap_or(CORTEX).to_owned(),
+            streaming: self.streaming.unwrap_or(true),
             public_url: self.public_url.clone(),
             public_grpc: self.public_grpc.clone(),
             cors: self.cors.clone(),
@@ -48,7 +55,10 @@ mod tests {
             settings.a2a.gateway(Listen::loopback(8080))
         };
         let default = of("");
-        assert!(default.local_only && default.cors.is_empty());
+        assert!(default.local_only && default.cors.is_empty() && default.streaming);
+        assert_eq!(default.default_agent, "cortex");
+        let other = of("[a2a]\ndefault_agent = 'painter'\nstreaming = false\n");
+        assert_eq!((&*other.default_agent, other.streaming), ("painter", false));
         let public = of("[a2a]\npublic_url = 'https://hub.example'\ncors = ['*']\n");
         assert!(!public.local_only);
         assert_eq!(public.public_url.as_deref(), Some("https://hub.example"));

@@ -19,6 +19,8 @@ pub(crate) struct Place {
     pub(crate) http: String,
     /// Such as `127.0.0.1:50051`; empty if gRPC is not served.
     pub(crate) grpc: String,
+    /// Streams are offered there.
+    pub(crate) streaming: bool,
 }
 
 /// The card of an agent below `/agents/{slug}`, or of the default agent with `None`.
@@ -30,7 +32,7 @@ pub(crate) fn served(card: &AgentCard, slug: Option<&str>, place: &Place) -> v1:
     card.security_requirements.clear();
     card.signatures.clear();
     let capabilities = card.capabilities.get_or_insert_default();
-    capabilities.streaming = Some(true);
+    capabilities.streaming = Some(place.streaming);
     capabilities.push_notifications = Some(false);
     capabilities.extended_agent_card = Some(false);
     for skill in &mut card.skills {
@@ -121,6 +123,7 @@ mod tests {
         Place {
             http: "http://hub:8080".into(),
             grpc: "hub:50051".into(),
+            streaming: true,
         }
     }
 

@@ -18,6 +18,8 @@ const AGENT_ID: &str = "a2a";
 pub struct Settings {
     /// Slug of the agent at `/`.
     pub default_agent: String,
+    /// Cards offer streams.
+    pub streaming: bool,
     /// The address that cards name, such as `https://hub.example`; the one that callers use if not given.
     pub public_url: Option<String>,
     /// The same for gRPC, such as `hub.example:443`.
@@ -46,6 +48,7 @@ impl Gateway {
         let operations = Operations {
             hub: Hub::default(),
             default_agent: settings.default_agent.clone(),
+            streaming: settings.streaming,
             closing: CancellationToken::new(),
         };
         Self(Arc::new(Inner {

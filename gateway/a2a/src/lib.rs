@@ -6,6 +6,7 @@
 //! that are elsewhere, which [`outside`] makes agents of the hub.
 
 mod admission;
+mod answer;
 mod card;
 pub mod client;
 pub mod convert;

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use crate::{
     admission,
+    answer::answer_of,
     convert::{message_to_hub, task_from_hub},
     error::{Error, Kind},
     feed::Feed,
@@ -50,6 +51,8 @@ pub(crate) struct Operations {
     pub(crate) hub: Hub,
     /// Slug of the agent that is meant where nothing says which.
     pub(crate) default_agent: String,
+    /// Streams are offered.
+    pub(crate) streaming: bool,
     /// Streams end.
     pub(crate) closing: CancellationToken,
 }
@@ -80,8 +83,12 @@ impl Operations {
             sent.story.take(event);
         }
         let task = self.hub.client()?.task(&sent.task_id, history).await?;
+        let payload = match config.return_immediately {
+            true => send_message_response::Payload::Task(task_from_hub(task)),
+            false => answer_of(task),
+        };
         Ok(SendMessageResponse {
-            payload: Some(send_message_response::Payload::Task(task_from_hub(task))),
+            payload: Some(payload),
         })
     }
 
@@ -92,6 +99,7 @@ impl Operations {
         mut request: SendMessageRequest,
     ) -> Result<Shows, Error> {
         let agent = self.agent(call, &request.tenant).await?;
+        self.may_stream(&agent)?;
         let config = request.configuration.take().unwrap_or_default();
         let limit = config.history_length;
         history(limit)?;
@@ -148,6 +156,7 @@ impl Operations {
         request: SubscribeToTaskRequest,
     ) -> Result<Shows, Error> {
         let agent = self.agent(call, &request.tenant).await?;
+        self.may_stream(&agent)?;
         let (task, as_of) = self.task_of(&agent, &request.id, ALL).await?;
         if task.state().is_terminal() {
             return Err(Kind::UnsupportedOperation
@@ -163,6 +172,17 @@ impl Operations {
         let first = story.begin(task);
         let first = futures_util::stream::once(async { Ok(first) });
         Ok(Box::pin(first.chain(self.follow(feed, story))))
+    }
+
+    /// §3.3.4
+    fn may_stream(&self, agent: &Target) -> Result<(), Error> {
+        match self.streaming {
+            true => Ok(()),
+            false => Err(Kind::UnsupportedOperation.with(format!(
+                "{} does not stream here, as its card says: use SendMessage, and GetTask",
+                agent.id
+            ))),
+        }
     }
 
     /// §3.1.7 to §3.1.10: not offered, as the cards say.

@@ -253,5 +253,8 @@ async fn what_cannot_be_asked_is_refused() {
     let first = asked(&client, cat()).await;
     check(&first, TaskState::InputRequired, "One?");
     let done = asked(&client, answer("yes", &first)).await;
-    assert!(done.text.starts_with("yes; invalid: another question"), "{done:?}");
+    assert!(
+        done.text.starts_with("yes; invalid: another question"),
+        "{done:?}"
+    );
 }

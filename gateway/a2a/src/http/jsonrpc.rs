@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{ParsedRequest, reply, rest::list_json};
 use crate::{
     Gateway,
-    error::Error,
+    error::{Error, Kind},
     json::{from_json, parse, to_json},
     old,
     operations::{Call, Operations, Shows},
@@ -62,11 +62,8 @@ impl From<crate::json::Malformed> for Fault {
 
 pub(super) async fn answer(gateway: &Gateway, asked: &ParsedRequest) -> Response {
     if !asked.is_json() {
-        let fault = Fault::Protocol(
-            INVALID_REQUEST,
-            "the Content-Type is application/json".to_owned(),
-        );
-        let answer = failed(&Value::Null, &fault);
+        let fault = Kind::ContentTypeNotSupported.with("the Content-Type is application/json");
+        let answer = failed(&Value::Null, &fault.into());
         return reply::json(StatusCode::UNSUPPORTED_MEDIA_TYPE, reply::JSON, &answer);
     }
     let (id, request) = read(&asked.body);

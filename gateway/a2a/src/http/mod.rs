@@ -235,6 +235,10 @@ impl Gateway {
             (None, Some(port)) => format!("{name}:{port}"),
             (None, None) => String::new(),
         };
-        Place { http, grpc }
+        Place {
+            http,
+            grpc,
+            streaming: self.settings().streaming,
+        }
     }
 }

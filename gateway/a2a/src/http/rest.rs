@@ -1,6 +1,9 @@
 //! HTTP+JSON (specification §11).
 
-use axum::{http::StatusCode, response::Response};
+use axum::{
+    http::{HeaderValue, StatusCode, header},
+    response::Response,
+};
 use futures_util::StreamExt;
 use prost::{Message, Name};
 use serde_json::{Map, Value, json};
@@ -28,10 +31,20 @@ pub(super) async fn answer(
     if !allow.split(", ").any(|m| m == asked.method.as_str()) {
         return not_allowed(allow);
     }
-    match answered(gateway, asked, operation).await {
-        Ok(response) => response,
-        Err(error) => failed(&error),
+    let answered = answered(gateway, asked, operation).await;
+    in_kind(asked, answered.unwrap_or_else(|error| failed(&error)))
+}
+
+/// The answer as `application/json` to a request of that type, which clients of 1.0.0 send. To others it is what it should be (§11.1).
+fn in_kind(asked: &ParsedRequest, mut response: Response) -> Response {
+    let names = |name, media_type| asked.header(name).is_some_and(|h| h.contains(media_type));
+    let is_plain = names("content-type", reply::JSON) && !names("accept", reply::A2A_JSON);
+    let headers = response.headers_mut();
+    let content_type = headers.get(header::CONTENT_TYPE);
+    if is_plain && content_type.is_some_and(|t| t == reply::A2A_JSON) {
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(reply::JSON));
     }
+    response
 }
 
 /// The methods of an operation (§5.3). To subscribe is both: the table of the specification says POST, its service GET.

@@ -10,20 +10,20 @@ use tonic::{
 
 use crate::harness::{Stage, soon};
 
-async fn client(stage: &Stage) -> A2aServiceClient<Channel> {
+pub(crate) async fn client(stage: &Stage) -> A2aServiceClient<Channel> {
     let url = format!("http://{}", stage.hub.address());
     let endpoint = Endpoint::from_shared(url).expect("an address");
     A2aServiceClient::new(soon(endpoint.connect()).await.expect("it listens"))
 }
 
-fn request<T>(message: T) -> Request<T> {
+pub(crate) fn request<T>(message: T) -> Request<T> {
     let mut request = Request::new(message);
     let version = "1.0".parse().expect("a value");
     request.metadata_mut().insert("a2a-version", version);
     request
 }
 
-fn send(text: &str) -> v1::SendMessageRequest {
+pub(crate) fn send(text: &str) -> v1::SendMessageRequest {
     v1::SendMessageRequest {
         tenant: "painter".into(),
         message: Some(v1::Message {

@@ -10,6 +10,7 @@ use agenthub_a2a::{Gateway, Settings};
 use agenthub_broker::{ExtraServices, Server, Settings as HubSettings};
 use agenthub_sdk::{
     Agent, Artifact, ArtifactUpdate, Card, Failure, Part, Reply, RunningAgent, Skill, TaskContext,
+    proto::a2a::AgentCard,
 };
 use axum::{
     Router,
@@ -37,6 +38,24 @@ pub(crate) struct Stage {
     gateway: Gateway,
 }
 
+/// The settings of the gateway, where a test asks for no others.
+pub(crate) fn settings() -> Settings {
+    Settings {
+        default_agent: "painter".into(),
+        streaming: true,
+        public_url: None,
+        public_grpc: None,
+        cors: vec!["https://app.example".into()],
+        local_only: true,
+    }
+}
+
+/// The agent's card.
+pub(crate) fn card() -> Card {
+    let skill = Skill::new("paint", "Paint", "Paints").tags(["art"]);
+    Card::new("painter", "Does what it is told").skill(skill)
+}
+
 /// An answer over HTTP.
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -46,17 +65,15 @@ pub(crate) struct Answer {
 
 impl Stage {
     pub(crate) async fn start() -> Self {
-        Self::with(Card::new("painter", "Does what it is told")).await
+        Self::with(card()).await
     }
 
-    pub(crate) async fn with(card: Card) -> Self {
-        let gateway = Gateway::new(Settings {
-            default_agent: "painter".into(),
-            public_url: None,
-            public_grpc: None,
-            cors: vec!["https://app.example".into()],
-            local_only: true,
-        });
+    pub(crate) async fn with(card: impl Into<AgentCard>) -> Self {
+        Self::set(card, settings()).await
+    }
+
+    pub(crate) async fn set(card: impl Into<AgentCard>, settings: Settings) -> Self {
+        let gateway = Gateway::new(settings);
         let others = ExtraServices::from(Routes::new(gateway.service()));
         let address = ([127, 0, 0, 1], 0).into();
         let hub = Server::start(HubSettings::default(), address, others).await;
@@ -64,8 +81,7 @@ impl Stage {
         let url = format!("http://{}", hub.address());
         let port = Some(hub.address().port());
         gateway.open(&url, port).await.expect("the hub is there");
-        let skill = Skill::new("paint", "Paint", "Paints").tags(["art"]);
-        let agent = Agent::worker(card.skill(skill)).on_task_type("paint", work);
+        let agent = Agent::worker(card).on_task_type("paint", work);
         let agent = agent.start(url).await.expect("it starts");
         Self {
             router: gateway.router(),
@@ -261,6 +277,8 @@ async fn work(task: TaskContext) -> Result<Reply, Failure> {
             Err(Failure::cancelled("as you like"))
         }
         "ask" => Ok(Reply::input_required("which colour?")),
+        "auth" => Ok(Reply::auth_required("sign in at https://shop.example")),
+        "alone" => Ok(Reply::text("no task").message_only()),
         "fail" => Err(Failure::failed("no paint")),
         "reject" => Err(Failure::rejected("not my style")),
         "steps" => {
