@@ -30,6 +30,12 @@ pub(crate) struct System {
 impl System {
     /// A system with a hub, Cortex and the echo agent in one process.
     pub(crate) fn up() -> (Self, Process) {
+        let (system, up, _) = Self::up_with_http();
+        (system, up)
+    }
+
+    /// The same, with its address of HTTP.
+    pub(crate) fn up_with_http() -> (Self, Process, String) {
         let mut system = Self::bare("127.0.0.1:0".to_owned());
         let up = system.start(&[
             "up",
@@ -43,11 +49,9 @@ impl System {
             "127.0.0.1:0",
         ]);
         let banner: Value = serde_json::from_str(&up.line("the banner")).expect("one line of JSON");
-        system.grpc = banner["grpc"]
-            .as_str()
-            .expect("the address of gRPC")
-            .to_owned();
-        (system, up)
+        let address = |of: &str| banner[of].as_str().expect("an address").to_owned();
+        system.grpc = address("grpc");
+        (system, up, address("http"))
     }
 
     /// A system with a hub alone, on a reserved port.
