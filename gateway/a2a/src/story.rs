@@ -60,14 +60,21 @@ impl Story {
         }
         match (event, self.state) {
             (Payload::Task(task), None) => Some(self.begin(task)),
-            // Of agents that send no status, this is how it changes.
-            (Payload::Task(task), Some(state)) if task.state() != state => {
-                self.enter(task.state());
+            // A message was added. Of agents that send no status, this is how the state changes.
+            (Payload::Task(task), Some(state)) => {
+                let is_change = task.state() != state;
+                if is_change {
+                    self.enter(task.state());
+                }
                 let mut task = task_from_hub(task);
-                if let Some(status) = &mut task.status
-                    && status.message.is_none()
+                let said = task.history.pop().filter(|m| m.role == AGENT);
+                if said.is_none() && !is_change {
+                    return None;
+                }
+                if let (Some(status), Some(said)) = (&mut task.status, said)
+                    && (status.message.is_none() || !is_change)
                 {
-                    status.message = task.history.pop().filter(|m| m.role == AGENT);
+                    status.message = Some(said);
                 }
                 Some(shown(Shown::StatusUpdate(TaskStatusUpdateEvent {
                     task_id: task.id,
@@ -110,6 +117,14 @@ mod tests {
             status: Some(status(state)),
             history: vec![a2a::Message::new(a2a::Role::Agent, "words")],
             ..Default::default()
+        }
+    }
+
+    /// The task with a message of its requester as the last one.
+    fn asked(state: TaskState) -> a2a::Task {
+        a2a::Task {
+            history: vec![a2a::Message::new(a2a::Role::User, "more")],
+            ..task(state)
         }
     }
 
@@ -157,7 +172,7 @@ mod tests {
             Payload::Task(task(Submitted)),
             update(Working),
             artifact(),
-            Payload::Task(task(Working)),
+            Payload::Task(asked(Working)),
             update(Completed),
             artifact(),
         ];
@@ -173,6 +188,28 @@ mod tests {
         check(Until::Terminal, events(), "TS", false);
         let answered = vec![Payload::Task(task(InputRequired))];
         check(Until::Interrupted, answered, "T", false);
+    }
+
+    /// spec: A2A 1.0.1 §3.1.2
+    #[test]
+    fn a_message_of_the_agent_is_shown_with_the_state_that_there_is() {
+        use TaskState::{InputRequired, Working};
+        let events = |state| {
+            vec![
+                Payload::Task(asked(state)),
+                Payload::Task(task(state)),
+                Payload::Task(asked(state)),
+            ]
+        };
+        check(Until::Terminal, events(Working), "TS-", false);
+        check(Until::Interrupted, events(InputRequired), "TS-", false);
+        let mut story = Story::resumed(Some(Working));
+        let said = story.take(Payload::Task(task(Working)));
+        let Some(Shown::StatusUpdate(update)) = said.and_then(|s| s.payload) else {
+            panic!("a status")
+        };
+        let status = update.status.expect("a status");
+        assert_eq!(status.message.expect("a message").parts.len(), 1);
     }
 
     #[test]
