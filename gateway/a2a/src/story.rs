@@ -203,7 +203,8 @@ mod tests {
         };
         check(Until::Terminal, events(Working), "TS-", false);
         check(Until::Interrupted, events(InputRequired), "TS-", false);
-        let mut story = Story::resumed(Some(Working));
+        let mut story = Story::new(Until::Terminal);
+        story.begin(asked(Working));
         let said = story.take(Payload::Task(task(Working)));
         let Some(Shown::StatusUpdate(update)) = said.and_then(|s| s.payload) else {
             panic!("a status")

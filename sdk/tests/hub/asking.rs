@@ -141,7 +141,7 @@ async fn a_question_and_its_answer_outlive_an_agent_that_is_killed() {
     let _agent = start();
     let done = asked(&client, answer("large", &first)).await;
     check(&done, TaskState::Completed, "a large blue cat");
-    let task = client.task(&*first.task_id, 0).await.expect("it is kept");
+    let task = client.task(&first.task_id, 0).await.expect("it is kept");
     let said: Vec<String> = task.history.iter().map(|m| m.text()).collect();
     assert_eq!(
         said,
@@ -209,7 +209,7 @@ async fn a_task_that_is_cancelled_while_it_waits_stops_its_handler() {
     let _agent = agent.expect("it starts");
     let client = hub.client().await;
     let first = asked(&client, cat()).await;
-    let cancelled = client.cancel_task(&*first.task_id, "enough").await;
+    let cancelled = client.cancel_task(&first.task_id, "enough").await;
     assert!(cancelled.is_ok_and(|task| task.state() == TaskState::Cancelled));
     assert_eq!(soon(stopped.recv()).await, Some(true));
 }
