@@ -193,3 +193,62 @@ async fn a_step_that_is_in_the_journal_calls_no_hook_again() {
         ]
     );
 }
+
+#[tokio::test]
+async fn each_attempt_at_a_question_is_seen_with_why_it_failed() {
+    let hub = hub().await;
+    let away = Error::Unavailable("it is away".to_owned());
+    let why = format!("model! {away}");
+    let model = script([Err(away), says("done")]);
+    let notes = Notes::default();
+    let agent = Agent::worker(Card::new("a", ""))
+        .model(model)
+        .hooks(notes.clone());
+    let _agent = agent.start(url(&hub)).await.expect("it starts");
+    let watched = ask(&user(&hub).await, "a", "go").await;
+    assert_eq!(watched.outcome.text, "done");
+    assert_eq!(
+        notes.lines(),
+        [
+            "model? 2 messages, attempt 1",
+            &why,
+            "model? 2 messages, attempt 2",
+            "model! 0 calls",
+        ]
+    );
+}
+
+/// Refuses every call.
+struct Refusing;
+
+impl Hooks for Refusing {
+    async fn before_tool(&self, _: &HookContext, _: &ToolCall) -> Result<(), Failure> {
+        Err(Failure::rejected("not by me"))
+    }
+}
+
+#[tokio::test]
+async fn hooks_are_called_in_their_order_until_one_refuses() {
+    let hub = hub().await;
+    let model = script([calls([("harmless", json!({}))]), says("done")]);
+    let (before, after) = (Notes::default(), Notes::default());
+    let agent = Agent::worker(Card::new("a", ""))
+        .model(model.clone())
+        .tool(named("harmless"))
+        .hooks(before.clone())
+        .hooks(Refusing)
+        .hooks(after.clone());
+    let _agent = agent.start(url(&hub)).await.expect("it starts");
+    ask(&user(&hub).await, "a", "go").await;
+    assert_eq!(
+        results(&model.requests()[1]),
+        [json!({"error": "refused: not by me"})]
+    );
+    let of_tools = |notes: &Notes| {
+        let mut lines = shapes(&notes.lines());
+        lines.retain(|line| line.starts_with("harmless"));
+        lines
+    };
+    assert_eq!(of_tools(&before), ["harmless?"], "it is not called");
+    assert_eq!(of_tools(&after), [""; 0], "it is refused already");
+}
