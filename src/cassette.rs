@@ -24,7 +24,7 @@ pub(crate) enum Cassette {
     /// There is none.
     #[default]
     None,
-    /// What models are asked and answer is written into a file.
+    /// Writes the models' requests and answers into a file.
     Record(Arc<Recording>),
     /// A file answers in place of models.
     Replay(Replayer),
@@ -39,7 +39,7 @@ pub(crate) struct Recording {
 }
 
 impl Cassette {
-    /// What is wanted. A recording that is to be replayed is read.
+    /// Opens the cassette of a flag. A recording that is to be replayed is read.
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ impl Cassette {
         Ok(Arc::new(recorder))
     }
 
-    /// What is done, with the model of this name, for people; empty where nothing is.
+    /// Description of it with the model of this name, for people; `None` where nothing is recorded or replayed.
     pub(crate) fn described(&self, model: &str) -> Option<String> {
         match self {
             Self::None => None,

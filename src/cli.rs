@@ -40,7 +40,7 @@ pub(crate) struct Cli {
 /// Flags of every command.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
-    /// What to log: error, warn, info, debug, trace, or a filter such as info,agenthub_broker=debug
+    /// Log filter: error, warn, info, debug, trace, or by part, such as info,agenthub_broker=debug
     #[arg(long, global = true, value_name = "LEVEL")]
     pub(crate) log: Option<String>,
     /// The settings file [default: agenthub.toml, if there is one]
@@ -88,7 +88,7 @@ pub(crate) enum Command {
     Log(Log),
     /// Prints a completion script for a shell
     Completions {
-        /// Which shell
+        /// The shell
         shell: Shell,
     },
     /// Ends the programs of an agent that was killed

@@ -35,11 +35,11 @@ pub(crate) const MAX_TURNS: u32 = 200;
 const ACCEPTANCE_CRITERIA: &str = "acceptanceCriteria";
 const QUALITY_THRESHOLD: &str = "qualityThreshold";
 
-/// What a run is to do, with what, and within which limits.
+/// Objective of a run, its material and its limits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Brief {
-    /// What is wanted, in the user's words. 1 byte to 64 KiB.
+    /// Objective, in the user's words. 1 byte to 64 KiB.
     pub objective: String,
     /// `app` unless it is given.
     #[serde(default)]
@@ -47,11 +47,11 @@ pub struct Brief {
     /// In chat mode the agent to talk with; Cortex if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// What the agents are given to work with. At most 512 KiB.
+    /// Material for the agents. At most 512 KiB.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     #[schema(value_type = Object)]
     pub payload: Map<String, Value>,
-    /// What the result must keep to.
+    /// Constraints on the result.
     #[serde(default, skip_serializing_if = "Constraints::is_empty")]
     pub constraints: Constraints,
     /// The most that may be used.
@@ -65,7 +65,7 @@ pub struct Brief {
     pub series: Option<String>,
 }
 
-/// How a run works.
+/// Mode of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {

@@ -13,7 +13,7 @@ pub struct AgentTool {
     pub online: bool,
     /// `agent_` and the slug of the id, at most 64 characters of `[a-z0-9_-]`. It stays the same while the agent is known.
     pub name: String,
-    /// What the agent says of itself and of its skills.
+    /// The agent's description of itself and of its skills.
     pub description: String,
     /// The JSON Schema of the arguments `{ request, skill?, input? }`; with what skills take as data, where they say so within bounds.
     pub parameters: Value,
@@ -22,7 +22,7 @@ pub struct AgentTool {
 }
 
 impl AgentTool {
-    /// What a call with these arguments asks of the agent. Without a skill its first one is meant.
+    /// The request that a call with these arguments makes of the agent. Without a skill its first one is meant.
     ///
     /// # Errors
     ///

@@ -17,16 +17,16 @@ use crate::card::EXTENSION;
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
-    /// What is to be done is decided.
+    /// Decides what is to be done.
     Planning,
-    /// What there is to know is found out.
+    /// Finds out facts.
     #[default]
     Analysis,
     /// Something is made.
     Generation,
-    /// What was made is looked at.
+    /// Reviews results.
     Qa,
-    /// What was made is put together.
+    /// Puts results together.
     Finalization,
 }
 
@@ -67,7 +67,7 @@ pub struct Contract {
     pub phase: Phase,
 }
 
-/// What the type of a task says that asks an agent for one of its skills: the skill's id. An agent whose card does not have the extension of
+/// Type of a task that asks an agent for one of its skills: the skill's id. An agent whose card does not have the extension of
 /// this SDK tells tasks apart by the names of its skills, as those of the original AgentHub do.
 pub fn task_type<'a>(card: &AgentCard, skill: &'a AgentSkill) -> &'a str {
     let extensions = card.capabilities.iter().flat_map(|c| &c.extensions);

@@ -8,7 +8,7 @@ pub(crate) const KEY: &str = "correlation_id";
 /// The longest one, in bytes.
 const MAX: usize = 128;
 
-/// What is done for this message is known by this. What a stranger wrote there is taken only if it can stand in a line of a log.
+/// Id of everything that is done for this message. A stranger's id is taken only if it can stand in a line of a log.
 pub(crate) fn of(message: &Message) -> &str {
     let given = message.metadata_str(KEY);
     match message.task_id.as_str() {

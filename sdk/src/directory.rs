@@ -18,7 +18,7 @@ use tokio::{
 
 use crate::unknown_agent::unknown_agent;
 
-/// How long after a reconnect others may take to come back as well, before their absence counts: the hub's presence lease, within which
+/// Time after a reconnect for others to come back as well, before their absence counts: the hub's presence lease, within which
 /// the longest pause between two tries to connect lies. A hub that was started anew knows nobody until they come.
 const RETURNING: Duration = Duration::from_secs(10);
 

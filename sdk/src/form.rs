@@ -12,7 +12,7 @@ use crate::{Contract, contracts, schema, takes::Takes};
 /// The data that a skill answers with. The model is asked for JSON; an answer that cannot be used is asked for again with the reason,
 /// at most twice. A method that decides decides the same whenever it is asked: it may be asked again after a crash.
 pub trait Form: fmt::Debug + Send + Sync {
-    /// What the model is asked for: a JSON Schema 2020-12 of an object, without references to other documents.
+    /// The form of the answer: a JSON Schema 2020-12 of an object, without references to other documents.
     fn schema(&self) -> Value;
 
     /// The request's data as the model is shown it; all of it if not said otherwise. Tools still have all.

@@ -210,7 +210,7 @@ impl HandedOver {
     }
 }
 
-/// What is told of work that has ended, or of which nothing more will be known.
+/// Report on work that has ended, or of which nothing more will be known.
 fn delegated(
     delegation: &Delegation,
     outcome: Result<Outcome, Error>,

@@ -15,7 +15,7 @@ use crate::{
 pub struct ProviderAgent<P> {
     /// Worker unless given.
     pub agent_type: AgentType,
-    /// What the agent says of itself.
+    /// The agent's description of itself.
     pub card: AgentCard,
     /// The provider's name of the model.
     pub model: String,

@@ -105,7 +105,7 @@ impl Intake {
         takes.collect::<Result<_, _>>().map(Self)
     }
 
-    /// What comes with a request for this skill, which is given by its id, by its name, or not at all: then the card's only one is meant.
+    /// Context of a request for this skill, which is given by its id, by its name, or not at all: then the card's only one is meant.
     ///
     /// Data has to fit, unless it comes with words and has nothing that the skill takes: then the request is one in words, and the data goes
     /// with them.

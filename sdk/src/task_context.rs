@@ -36,7 +36,7 @@ pub(crate) struct Inner {
     pub(crate) client: Client,
     pub(crate) signal: Arc<StopSignal>,
     pub(crate) slots: Arc<Slots>,
-    /// What is published for the task is of use there.
+    /// Stream in which the task's publishes are of use.
     pub(crate) scope: Scope,
     pub(crate) agent_type: AgentType,
     /// The run of this message began earlier, perhaps in another process.

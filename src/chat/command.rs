@@ -19,7 +19,7 @@ pub(super) enum Command<'a> {
     Agents,
     Tasks,
     Runs,
-    /// What waits for a yes.
+    /// Lists approvals that wait.
     Approvals,
     /// The answer to what waits for a yes, by its id, and why.
     Answer {

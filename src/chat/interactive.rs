@@ -73,9 +73,9 @@ struct Turn {
     cancel: CancellationToken,
 }
 
-/// What comes after a turn was watched.
+/// Next step after a turn was watched.
 enum After {
-    /// What was typed ahead, or else the user writes.
+    /// The line that was typed ahead, or else the user writes.
     Next,
     Leave,
 }

@@ -59,10 +59,10 @@ pub(crate) struct Thinking {
     /// The id that the hub knows it by
     #[arg(long, value_name = "ID")]
     pub(crate) name: String,
-    /// What it is for, as other agents and Cortex see it
+    /// Its purpose, as other agents and Cortex see it
     #[arg(long, value_name = "TEXT")]
     pub(crate) description: Option<String>,
-    /// Who it is and how it works, as its model sees it; @FILE reads a file
+    /// Its role and its way of working, as its model sees it; @FILE reads a file
     #[arg(long, value_name = "TEXT|@FILE")]
     pub(crate) instructions: Option<String>,
     /// A TOML file of tools, which are commands that it can run
@@ -71,14 +71,14 @@ pub(crate) struct Thinking {
     /// The tokens that one request may cost, those of the agents that it asks among them
     #[arg(long, value_name = "N")]
     pub(crate) tokens: Option<u64>,
-    /// How often its model is asked for one request [default: 16]
+    /// Turns of its model for one request [default: 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) turns: Option<u32>,
     #[command(flatten)]
     pub(crate) place: Place,
 }
 
-/// Where an agent, or Cortex, works, and with what.
+/// Place and means of an agent or of Cortex.
 #[derive(Debug, Args)]
 pub(crate) struct Place {
     #[command(flatten)]
@@ -96,7 +96,7 @@ pub(crate) struct Place {
 }
 
 impl Agent {
-    /// What the flags say of the settings.
+    /// The flags as a layer of the settings.
     pub(super) fn layer(&self) -> Layer {
         match self {
             Self::Echo { hub, .. } => Layer {
@@ -133,7 +133,7 @@ impl Agent {
 }
 
 impl Place {
-    /// What the flags say of the settings.
+    /// The flags as a layer of the settings.
     pub(super) fn layer(&self) -> Layer {
         let folder = Folder {
             data: self.data.clone(),

@@ -22,7 +22,7 @@ pub(crate) struct Cortex {
 }
 
 impl Cortex {
-    /// What the flags say of the settings. Where it listens is no setting: those are the hub's addresses.
+    /// The flags as a layer of the settings. Its own addresses are no settings: those are the hub's.
     pub(super) fn layer(&self) -> Layer {
         Layer {
             insecure: self.insecure.then_some(true),

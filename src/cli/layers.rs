@@ -12,7 +12,7 @@ pub(super) trait Layers {
     /// The part of the settings that the flags are about.
     type Layer;
 
-    /// What the flags say of the settings.
+    /// The flags as a layer of the settings.
     fn layer(&self) -> Self::Layer;
 }
 

@@ -48,7 +48,7 @@ pub(crate) enum Log {
     },
 }
 
-/// Where the log is.
+/// Folder of the log.
 #[derive(Debug, Args)]
 pub(crate) struct Data {
     /// The hub's data folder [default: ./.agenthub]
@@ -57,7 +57,7 @@ pub(crate) struct Data {
 }
 
 impl Log {
-    /// Where the log is, if that was said.
+    /// Folder of the log, if one was given.
     pub(super) fn data(&self) -> Option<&PathBuf> {
         match self {
             Self::Verify { data, .. }

@@ -17,10 +17,10 @@ pub(crate) struct Mcp {
     /// Listens on addresses that other machines reach, though nobody's identity is checked
     #[arg(long, requires = "http")]
     insecure: bool,
-    /// How long a call may take, until its task is called off
+    /// Deadline of a call, after which its task is called off
     #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub(crate) timeout: u32,
-    /// How many calls may be under way at a time; further ones are refused
+    /// Maximum calls under way at a time; further ones are refused
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4_096))]
     pub(crate) max_calls: u16,
 }
@@ -36,7 +36,7 @@ An entry for the configuration of a client, which starts the server itself:
 On stdin and stdout only the protocol is spoken; what is logged goes to standard error. The end of stdin ends it.";
 
 impl Mcp {
-    /// What the flags say of the settings. Where it listens is no setting.
+    /// The flags as a layer of the settings. Its own address is no setting.
     pub(super) fn layer(&self) -> Layer {
         Layer {
             hub: self.hub.hub.clone(),

@@ -8,7 +8,7 @@ use clap_complete::ArgValueCompleter;
 
 use super::{Folder, Hub, Json, Layer, Layers, Model};
 
-/// Where Cortex is.
+/// Address of Cortex.
 #[derive(Debug, Args)]
 pub(crate) struct CortexAt {
     #[command(flatten)]
@@ -25,7 +25,7 @@ pub(crate) struct Run {
     /// The brief, a file of YAML or JSON, or - for standard input
     #[arg(required_unless_present = "objective")]
     pub(crate) brief: Option<PathBuf>,
-    /// What is wanted; flags go before the file
+    /// The objective; flags go before the file
     #[arg(long, value_name = "TEXT")]
     pub(crate) objective: Option<String>,
     /// app plans, hands off and reviews; chat is one turn with one agent [default: app]
@@ -61,16 +61,16 @@ pub(crate) struct Run {
     pub(crate) folder: Folder,
 }
 
-/// What a run must keep to.
+/// Limits of a run.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Limits {
     /// The least score of a review, from 0 to 1 [default: 0.7]
     #[arg(long, value_name = "SCORE")]
     pub(crate) quality: Option<f64>,
-    /// How often something may be made, the first time included [default: 3]
+    /// Maximum times that something is made, the first included [default: 3]
     #[arg(long, value_name = "N")]
     pub(crate) depth: Option<u32>,
-    /// What the result must fulfil, beside what the brief says; may be repeated
+    /// A criterion for the result, beside those of the brief; may be repeated
     #[arg(long = "criterion", value_name = "TEXT")]
     pub(crate) criteria: Vec<String>,
     /// A capability that a person has to allow each time, or * for all; may be repeated
@@ -81,7 +81,7 @@ pub(crate) struct Limits {
     pub(crate) tokens: Option<u64>,
 }
 
-/// How a run is shown.
+/// Display of a run.
 #[derive(Debug, Args)]
 pub(crate) struct Shown {
     /// Prints the run's frames, one JSON object a line, and nothing else
@@ -212,7 +212,7 @@ pub(crate) enum Runs {
         /// The run
         #[arg(add = ArgValueCompleter::new(complete::runs_that_ask))]
         run: Option<String>,
-        /// Which of its approvals; needed where several wait
+        /// The approval; needed where several wait
         approval: Option<String>,
         #[command(flatten)]
         answer: Answer,
@@ -226,7 +226,7 @@ pub(crate) enum Runs {
         /// The run
         #[arg(add = ArgValueCompleter::new(complete::runs_that_ask))]
         run: String,
-        /// Which of its approvals; needed where several wait
+        /// The approval; needed where several wait
         approval: Option<String>,
         #[command(flatten)]
         answer: Answer,
@@ -278,10 +278,10 @@ pub(crate) enum Form {
     Json,
 }
 
-/// What goes with an answer.
+/// Details of an answer.
 #[derive(Debug, Args)]
 pub(crate) struct Answer {
-    /// Who answers, for the record [default: the user of this terminal]
+    /// Name of the person who answers, for the record [default: the user of this terminal]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
     /// Why
@@ -290,7 +290,7 @@ pub(crate) struct Answer {
 }
 
 impl Run {
-    /// What the flags say of the settings.
+    /// The flags as a layer of the settings.
     pub(super) fn layer(&self) -> Layer {
         Layer {
             hub: self.at.hub.hub.clone(),
@@ -301,7 +301,7 @@ impl Run {
 }
 
 impl Runs {
-    /// What the flags say of the settings.
+    /// The flags as a layer of the settings.
     pub(super) fn layer(&self) -> Layer {
         match self {
             Self::Watch {
@@ -318,7 +318,7 @@ impl Runs {
         }
     }
 
-    /// Where Cortex is.
+    /// Address of Cortex.
     pub(crate) fn at(&self) -> &CortexAt {
         match self {
             Self::List { at, .. }

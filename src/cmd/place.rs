@@ -74,7 +74,7 @@ impl Place {
     ///
     /// # Errors
     ///
-    /// What is to run in this process cannot start, or must not; or an address is none.
+    /// A part of this process cannot start, or must not; or an address is none.
     pub(super) async fn find(
         at: &CortexAt,
         here: Here,
@@ -198,7 +198,7 @@ pub(super) enum Farewell {
 }
 
 impl Farewell {
-    /// How the run goes on, and how to come back to it.
+    /// Says how the run goes on, and how to come back to it.
     pub(super) fn of(&self, run: &str) -> String {
         let program = calls::program();
         match self {

@@ -42,7 +42,7 @@ impl File {
     ///
     /// # Errors
     ///
-    /// What is no TOML, with the file and the line.
+    /// The fault of the TOML, with the file and the line.
     pub(super) fn table(&self) -> anyhow::Result<Table> {
         self.text.parse().map_err(|error: toml::de::Error| {
             let place = self.place(error.span().map_or(0, |span| span.start));

@@ -15,7 +15,7 @@ pub struct Json {
     pub json: bool,
 }
 
-/// Where the hub is.
+/// The hub's address.
 #[derive(Debug, Args)]
 pub struct Hub {
     /// The hub's address [default: http://127.0.0.1:50051]
@@ -30,7 +30,7 @@ impl Hub {
     }
 }
 
-/// Where files go.
+/// The folder for files.
 #[derive(Debug, Args)]
 pub struct Folder {
     /// The folder for what the hub knows, log files and the history of the chat [default: ./.agenthub]
@@ -41,7 +41,7 @@ pub struct Folder {
     pub ephemeral: bool,
 }
 
-/// How long runs are kept.
+/// Retention of runs.
 #[derive(Debug, Args)]
 pub struct Keep {
     /// Days for which runs that are over are kept, of all agents or of one; 0 is for ever; may be repeated [default: 30]
@@ -49,7 +49,7 @@ pub struct Keep {
     pub keep_runs_days: Vec<Days>,
 }
 
-/// Which model decides.
+/// The model that decides.
 #[derive(Debug, Args)]
 pub struct Model {
     /// The model, such as openai/gpt-5, or offline [default: offline, unless a provider is configured]
@@ -63,16 +63,16 @@ pub struct Model {
     pub replay: Option<PathBuf>,
 }
 
-/// What a hub takes.
+/// Flags of a hub.
 #[derive(Debug, Args)]
 pub struct Serve {
-    /// Where gRPC listens; port 0 is any free one [default: 127.0.0.1:50051]
+    /// Address of gRPC; port 0 is any free one [default: 127.0.0.1:50051]
     #[arg(long, value_name = "ADDR")]
     pub grpc: Option<Listen>,
-    /// Where HTTP listens: health, readiness, metrics, and runs where Cortex is [default: 127.0.0.1:8080]
+    /// Address of HTTP: health, readiness, metrics, and runs where Cortex is [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR")]
     pub http: Option<Listen>,
-    /// Where files go.
+    /// The folder for files.
     #[command(flatten)]
     pub folder: Folder,
     /// Ended tasks that stay known; the oldest are forgotten [default: 1000000]
@@ -106,7 +106,7 @@ pub struct Serve {
 pub struct Days {
     /// The agent that it is for; all that are not named otherwise.
     pub agent: Option<String>,
-    /// How many.
+    /// Number of days.
     pub days: u32,
 }
 

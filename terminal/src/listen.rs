@@ -27,7 +27,7 @@ enum Written {
 pub struct Invalid(String);
 
 impl Listen {
-    /// That port on loopback.
+    /// The port on loopback.
     pub const fn loopback(port: u16) -> Self {
         Self(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port))
     }

@@ -12,7 +12,7 @@ const SHOWN: usize = 5;
 #[derive(Debug)]
 pub(super) struct Strategy;
 
-/// What the model answers with.
+/// Answer of the model.
 pub(super) fn answer() -> Value {
     let text = |what: &str| json!({"type": "string", "minLength": 1, "description": what});
     json!({

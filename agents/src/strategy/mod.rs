@@ -55,7 +55,7 @@ fn card() -> Card {
         .phase(PLAN, Phase::Analysis)
 }
 
-/// What the skill takes.
+/// Input of the skill.
 fn input() -> Value {
     let text = |what: &str| json!({"type": ["string", "null"], "description": what});
     let post = json!({"type": "object", "properties": {
@@ -83,7 +83,7 @@ fn input() -> Value {
     })
 }
 
-/// What the skill gives.
+/// Output of the skill.
 fn output() -> Value {
     let mut output = form::answer();
     output["properties"]["strategy"]["properties"]["knobs"]["additionalProperties"] = json!({"type": ["number", "object"], "description": "The setting, or the knob's definition with it as `value`"});

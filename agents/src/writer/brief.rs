@@ -42,7 +42,7 @@ const WORDS: [&str; 7] = [
 #[derive(Debug)]
 pub(super) struct Brief;
 
-/// What the model answers with, and the skill gives.
+/// Answer of the model, and output of the skill.
 pub(super) fn answer() -> Value {
     let text = |what: &str| json!({"type": "string", "description": what});
     let texts =

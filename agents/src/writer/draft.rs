@@ -14,7 +14,7 @@ use crate::qa::Measuring;
 #[derive(Debug)]
 pub(super) struct Draft;
 
-/// What the model answers with, and the skill gives.
+/// Answer of the model, and output of the skill.
 pub(super) fn answer() -> Value {
     json!({
         "type": "object",

@@ -89,7 +89,7 @@ impl Wishes {
         }
     }
 
-    /// What a review misses counts in capital letters as well, so it begins as a sentence does; an address stays as it is.
+    /// A text that a review misses counts in capital letters as well, so it begins as a sentence does; an address stays as it is.
     fn add(&mut self, text: String) {
         let is_one_word = !text.trim().contains(char::is_whitespace);
         let is_known = self

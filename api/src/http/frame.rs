@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-/// What a run shows while it works.
+/// A frame that a run shows while it works.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Frame {
@@ -20,7 +20,7 @@ pub(crate) struct Frame {
     pub(crate) correlation_id: String,
     /// The thread that the run belongs to.
     pub(crate) thread_id: String,
-    /// What there is to say.
+    /// Text for people.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schema(required = false)]
     pub(crate) message: String,
@@ -28,7 +28,7 @@ pub(crate) struct Frame {
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schema(required = false)]
     pub(crate) phase: String,
-    /// What belongs to the type; in `complete` the result.
+    /// Data of the type; in `complete` the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub(crate) data: Option<Map<String, Value>>,

@@ -20,11 +20,11 @@ pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem(Box<Details>);
 
-/// What a client is told of a problem.
+/// A problem, as a client gets it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub(crate) struct Details {
-    /// What kind of problem it is: the same for all of its kind, `urn:agenthub:problem:NAME`.
+    /// Kind of the problem: the same for all of its kind, `urn:agenthub:problem:NAME`.
     #[serde(rename = "type")]
     pub(crate) kind: String,
     /// The kind in words.
@@ -32,7 +32,7 @@ pub(crate) struct Details {
     /// The HTTP status.
     #[schema(minimum = 400, maximum = 599)]
     pub(crate) status: u16,
-    /// What was wrong this time, where, and what to do.
+    /// The fault, its place and the remedy.
     pub(crate) detail: String,
     /// The path of the request.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub(crate) struct Details {
     /// The thread that is busy.
     #[serde(rename = "threadId", skip_serializing_if = "Option::is_none")]
     pub(crate) thread_id: Option<String>,
-    /// Whether the same request may go through later.
+    /// True if the same request may succeed later.
     #[serde(skip)]
     is_passing: bool,
 }
@@ -55,9 +55,9 @@ pub(crate) struct Details {
 /// A field that is not as it must be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct Fault {
-    /// Where it is in the body: a JSON pointer as the fragment of a URI, such as `#/constraints/qualityThreshold`.
+    /// Its place in the body: a JSON pointer as the fragment of a URI, such as `#/constraints/qualityThreshold`.
     pub(crate) pointer: String,
-    /// What is wrong with it.
+    /// The fault.
     pub(crate) detail: String,
 }
 
@@ -96,7 +96,7 @@ pub(crate) enum Kind {
     KeyReused,
     /// The run was not taken.
     Refused,
-    /// What would answer is not there.
+    /// The service that would answer is not there.
     Unavailable,
 }
 
@@ -228,7 +228,7 @@ impl Problem {
         self
     }
 
-    /// What a client is told of it.
+    /// Its text for a client.
     pub(crate) fn details(&self) -> &Details {
         &self.0
     }

@@ -29,7 +29,7 @@ const SOMEBODY: &str = "somebody over HTTP";
 /// The longest text for the record, in characters.
 const MAX_WORDS: usize = 1_000;
 
-/// Which form an answer has.
+/// Form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Json,
@@ -96,7 +96,7 @@ pub(super) async fn list(
     })?))
 }
 
-/// Which runs to list.
+/// Filter of listed runs.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -222,9 +222,9 @@ pub(super) async fn decide(
 #[serde(deny_unknown_fields)]
 #[schema(as = Decision)]
 pub(super) struct Deciding {
-    /// Whether it may be done.
+    /// True if it may be done.
     approved: bool,
-    /// Who decides, for the record; it is not checked.
+    /// Name of the person who decides, for the record; it is not checked.
     #[serde(default)]
     #[schema(max_length = 1000)]
     by: String,
@@ -260,7 +260,7 @@ pub(super) async fn resume(
     Ok(created(started.run))
 }
 
-/// What is to be otherwise than in the run that is gone on from.
+/// Differences from the run that is resumed.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ResumeRequest)]
@@ -290,7 +290,7 @@ pub(super) async fn record(
     Ok(Json(http.runs()?.record(&id, metrics).await?))
 }
 
-/// What became of a result.
+/// Outcome of a result.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Results)]

@@ -129,7 +129,7 @@ pub(super) async fn graph(
     })
 }
 
-/// Which form a graph is to have.
+/// Form of a graph.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Drawing {

@@ -30,11 +30,11 @@ pub(crate) struct GraphView {
 pub(crate) struct Node {
     /// The agent's or the tool's name.
     pub(crate) id: String,
-    /// What it is.
+    /// Kind of the node.
     pub(crate) kind: NodeKind,
 }
 
-/// What takes part.
+/// Participant of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum NodeKind {
@@ -54,11 +54,11 @@ pub(crate) enum NodeKind {
 pub(crate) struct Edge {
     /// Counts from 1.
     pub(crate) order: u32,
-    /// Who hands over.
+    /// Node that hands over.
     pub(crate) from: String,
-    /// Who takes over.
+    /// Node that takes over.
     pub(crate) to: String,
-    /// What for.
+    /// Purpose.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schema(required = false)]
     pub(crate) capability: String,
@@ -72,7 +72,7 @@ pub(crate) struct Edge {
     /// The score that it came back with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) score: Option<f64>,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) duration_ms: Option<u64>,
     /// Its task in the hub.

@@ -1,4 +1,4 @@
-//! How a run stands, as lists show it: from what its journal keeps beside the events, and a few of these: the first one, the last one of a
+//! State of a run, as lists show it: from what its journal keeps beside the events, and a few of these: the first one, the last one of a
 //! run that is over, and the questions to people that are open. However long the journal is, no other is read.
 
 use agenthub_cortex::{ChatTurn, phase_of};

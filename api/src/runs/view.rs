@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 pub(crate) use super::graph::GraphView;
 
-/// How a run stands.
+/// State of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum RunState {
@@ -41,19 +41,19 @@ pub(crate) struct RunView {
     pub(crate) id: String,
     /// `app` or `chat`; for runs of other agents the name of their strategy.
     pub(crate) mode: String,
-    /// Who talks in chat mode, or whose run it is.
+    /// The agent that talks in chat mode, or whose run it is.
     pub(crate) agent: String,
     /// Its thread.
     pub(crate) thread_id: String,
-    /// How it stands.
+    /// Its state.
     pub(crate) state: RunState,
-    /// What was asked for, in words.
+    /// The objective.
     pub(crate) objective: String,
-    /// When it began.
+    /// Time of its beginning.
     #[serde(serialize_with = "rfc3339")]
     #[schema(value_type = String, format = DateTime)]
     pub(crate) created_at: u64,
-    /// When it ended.
+    /// Time of its end.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "rfc3339_if")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub(crate) ended_at: Option<u64>,
@@ -61,19 +61,19 @@ pub(crate) struct RunView {
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schema(required = false)]
     pub(crate) phase: String,
-    /// How often something was made so far.
+    /// Number of rounds so far.
     pub(crate) depth: u32,
-    /// What models used so far, read and written.
+    /// Tokens that models used so far, read and written.
     pub(crate) tokens: u64,
-    /// Whether some of them are an estimate, and not the count of the model's provider.
+    /// True if some of them are an estimate, and not the count of the model's provider.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub(crate) tokens_estimated: bool,
     /// Calls of models, tools and agents so far.
     pub(crate) calls: u64,
-    /// What it waits for a person to allow.
+    /// Approvals that wait for a person.
     pub(crate) approvals: Vec<ApprovalView>,
-    /// What came of it: the bundle, in chat mode `{"message": …}`.
+    /// Its result: the bundle, in chat mode `{"message": …}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub(crate) result: Option<Value>,
@@ -100,13 +100,13 @@ pub(crate) struct RunView {
 /// A run that was asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StartedRun {
-    /// How it stands.
+    /// Its state.
     pub(crate) run: RunView,
-    /// Whether this call started it.
+    /// True if this call started it.
     pub(crate) is_new: bool,
 }
 
-/// Which runs to list.
+/// Filter of listed runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ListQuery {
     /// Those in this state.
@@ -117,7 +117,7 @@ pub(crate) struct ListQuery {
     pub(crate) mode: Option<String>,
     /// At most 200; 50 if not given.
     pub(crate) limit: Option<u32>,
-    /// Where the page before ended.
+    /// End of the page before.
     pub(crate) page_token: Option<String>,
 }
 
@@ -143,16 +143,16 @@ pub(crate) struct ApprovalView {
     pub(crate) run_id: String,
     /// The plan's step.
     pub(crate) step: String,
-    /// Who would do it.
+    /// The agent that would do it.
     pub(crate) agent: String,
-    /// What for.
+    /// Purpose.
     pub(crate) capability: String,
-    /// What the agent would be given: exactly this is allowed.
+    /// Input of the agent: exactly this is allowed.
     #[schema(value_type = Value)]
     pub(crate) arguments: Value,
     /// SHA-256 over run, step, agent, capability and arguments.
     pub(crate) digest: String,
-    /// When it was asked.
+    /// Time of the question.
     #[serde(serialize_with = "rfc3339")]
     #[schema(value_type = String, format = DateTime)]
     pub(crate) asked_at: u64,
@@ -168,15 +168,15 @@ pub(crate) struct PlanView {
     /// The plan.
     #[schema(value_type = Object)]
     pub(crate) plan: Value,
-    /// How each step stands.
+    /// State of each step.
     pub(crate) states: BTreeMap<String, StepStanding>,
 }
 
-/// How a step of a plan stands.
+/// State of a step of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum StepStanding {
-    /// What it depends on is not done.
+    /// A step that it depends on is not done.
     Waiting,
     /// It may begin.
     Ready,

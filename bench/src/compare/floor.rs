@@ -21,7 +21,7 @@ const BEHIND: usize = 1024;
 pub(super) const WRITES: u8 = b'W';
 pub(super) const READS: u8 = b'R';
 
-/// Where to listen.
+/// Address to listen on.
 #[derive(Debug, Args)]
 pub(crate) struct Floor {
     /// The address

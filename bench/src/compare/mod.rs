@@ -69,7 +69,7 @@ pub(crate) struct Settings {
     /// Only rows whose name contains this
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// Where the report of a full run is written, which is one without --quick and --only [default: docs of the
+    /// File for the report of a full run, which is one without --quick and --only [default: docs of the
     /// workspace around the current folder]
     #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "only"])]
     output: Option<PathBuf>,

@@ -39,7 +39,7 @@ const NEWS: usize = 10;
 /// Extent of the test.
 #[derive(Debug, Args)]
 pub(crate) struct Settings {
-    /// How often the hub is killed
+    /// Number of times that the hub is killed
     #[arg(long, value_name = "N", default_value_t = 100)]
     kills: usize,
     /// Makes the kills come after the same times as in another run [default: random]
@@ -54,7 +54,7 @@ pub(crate) struct Settings {
     /// The longest time between the hub's recovery and the next kill, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = seconds)]
     seconds_between: f64,
-    /// How long to wait without any progress for what is still to come in the end, in seconds: longer than the hub's ack deadline, so
+    /// Time to wait without any progress for the rest at the end, in seconds: longer than the hub's ack deadline, so
     /// that what is merely late is not counted as lost
     #[arg(long, value_name = "SECONDS", default_value_t = 45.0, value_parser = seconds)]
     patience: f64,

@@ -57,7 +57,7 @@ pub(crate) struct Settings {
     /// The longest time between two ends, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=3600))]
     seconds_between: u32,
-    /// How long to wait without any progress for what is still to come in the end, in seconds
+    /// Time to wait without any progress for the rest at the end, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=3600))]
     patience: u32,
 }

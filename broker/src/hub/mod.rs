@@ -284,7 +284,7 @@ impl Hub {
     ///
     /// # Panics
     ///
-    /// If the hub has [failed](Self::failed) in a panic. The call that needs the state ends.
+    /// Panics if the hub has [failed](Self::failed) in a panic. The call that needs the state ends.
     pub(crate) fn core(&self) -> Locked<'_> {
         self.try_core()
             .expect("code panicked while it changed the hub's state")

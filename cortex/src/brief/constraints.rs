@@ -24,7 +24,7 @@ pub struct Constraints {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 1)]
     pub quality_threshold: Option<f64>,
-    /// How often something may be made, the first time included, from 1 to 20; 3 if not given.
+    /// Maximum times that something is made, the first included, from 1 to 20; 3 if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 20)]
     pub execution_depth: Option<u32>,

@@ -1,4 +1,4 @@
-//! What a handoff carries, by type: the person's own words, and arguments that were put together from what the person gave and what
+//! Contents of a handoff, by type: the person's own words, and arguments that were put together from what the person gave and what
 //! specialists made. What the orchestrator is told is of another type, [`Instructions`], for which there is no way in:
 //!
 //! ```

@@ -223,7 +223,7 @@ impl<'a> Verdicts<'a> {
     }
 }
 
-/// That no review is of what these steps made, and the reviews of it that came to nothing.
+/// Says that no review is of the results of these steps, and names the reviews that came to nothing.
 fn not_reviewed(reached: &Reached, open: &BTreeSet<String>) -> String {
     if reached.reviews.is_empty() {
         return NOTHING_REVIEWED.to_owned();
@@ -243,7 +243,7 @@ fn not_reviewed(reached: &Reached, open: &BTreeSet<String>) -> String {
     }
 }
 
-/// How many criteria are met, and which criteria and rules nobody checked; `None` where all were checked.
+/// Number of criteria that are met, and the criteria and rules that nobody checked; `None` where all were checked.
 fn unchecked(report: &[Value], rules: &[String]) -> Option<String> {
     let open = report.iter().filter(|line| !is_verdict(line));
     let open: Vec<String> = open

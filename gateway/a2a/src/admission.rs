@@ -1,4 +1,4 @@
-//! Whether a message may go to an agent: what its card asks of callers, and what every message must have.
+//! Admission of messages to an agent: the demands of its card on callers, and those on every message.
 
 use agenthub_sdk::proto::a2a::AgentCard;
 

@@ -147,7 +147,7 @@ mod tests {
         Payload::ArtifactUpdate(agenthub::TaskArtifactUpdateEvent::default())
     }
 
-    /// What is shown of these events: T task, S status, A artifact, - nothing.
+    /// Payloads shown for these events: T task, S status, A artifact, - nothing.
     fn check(until: Until, events: Vec<Payload>, expect: &str, is_over: bool) {
         let mut story = Story::new(until);
         let shown: String = events

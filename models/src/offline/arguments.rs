@@ -24,7 +24,7 @@ const MAX_DEPTH: usize = 8;
 
 /// Arguments that match `schema` as well as `words` allow, and the properties whose values are a guess.
 ///
-/// What the words state goes first: in a JSON object, as `name=value`, in quotation marks. One string gets the words, numbers in the words become numbers in their order, and of an enumeration the value that is
+/// Values that the words state go first: in a JSON object, as `name=value`, in quotation marks. One string gets the words, numbers in the words become numbers in their order, and of an enumeration the value that is
 /// mentioned is taken. What is not required and not mentioned is left out; what is required and not mentioned is the schema's
 /// default, or empty.
 pub(super) fn arguments(schema: &Value, words: &str) -> (Value, Vec<String>) {

@@ -1,7 +1,7 @@
 //! Proposals of an orchestrator: a plan from what agents say that they take and give, its steps one after the other, another round where a
 //! review asks for one, and the end.
 //!
-//! What is known stands in the data of the request: `registry`, `input`, `plan`, `outputs`, `reviews`, `limits` and `rejected`. The first plan is
+//! All facts are in the data of the request: `registry`, `input`, `plan`, `outputs`, `reviews`, `limits` and `rejected`. The first plan is
 //! found by schemas alone: what a capability needs is looked for, by name, among what others give and what the person gave.
 
 mod connecting;

@@ -7,7 +7,7 @@ use crate::relevance::stems;
 /// The words of a text that is told whole.
 const SHORT: usize = 120;
 
-/// What results say together. Of a file only what belongs to the request, and where it comes from: of a long one the paragraphs that share
+/// Texts of results together. Of a file only the part that belongs to the request, and its source: of a long one the paragraphs that share
 /// most words with it, and nothing of one that shares none.
 pub(super) fn of(all: &[&Made<'_>], turn: &Turn<'_>) -> String {
     let topic = topic(turn);

@@ -10,7 +10,7 @@ const CONTEXT: &str = "ToolContext";
 /// The parts of a function that a tool is made of.
 pub(crate) struct Signature {
     pub(crate) description: String,
-    /// Whether the first argument is the context of the call.
+    /// True if the first argument is the context of the call.
     pub(crate) takes_context: bool,
     pub(crate) arguments: Vec<Argument>,
 }

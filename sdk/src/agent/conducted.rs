@@ -325,7 +325,7 @@ impl Conducted {
         })
     }
 
-    /// What those who watch the run are told.
+    /// Report for those who watch the run.
     fn spans(&self) -> Spans {
         let run = self.held.run().clone();
         let identity = self.conductor.identity();

@@ -55,7 +55,7 @@ pub(super) struct Dispatcher {
     pub(super) looking: JoinSet<()>,
     /// Changes of the agent, such as another card.
     pub(super) changes: mpsc::Receiver<Change>,
-    /// How many of those are at work, and how many may be.
+    /// Number of those at work, and its limit.
     pub(super) adopted: u32,
     pub(super) concurrency: u32,
 }

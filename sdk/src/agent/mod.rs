@@ -122,7 +122,7 @@ impl Agent {
 pub(crate) type Function =
     Arc<dyn Fn(TaskContext) -> BoxFuture<'static, Result<Reply, Failure>> + Send + Sync>;
 
-/// What is done with a message.
+/// Handling of a message.
 #[derive(Clone)]
 pub(crate) enum Handler {
     /// A function is called.

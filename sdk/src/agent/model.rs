@@ -106,7 +106,7 @@ impl AgentBuilder {
         self
     }
 
-    /// What the journal says of each run besides, for those who read it ([`Input::about`](agenthub_runs::tool_loop::Input::about)). No model is
+    /// Data that the journal keeps about each run besides, for those who read it ([`Input::about`](agenthub_runs::tool_loop::Input::about)). No model is
     /// told of it.
     #[must_use]
     pub fn about(mut self, about: serde_json::Value) -> Self {

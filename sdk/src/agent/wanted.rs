@@ -1,4 +1,4 @@
-//! Whether what is in hand is still wanted, after the connection was away.
+//! Checks that work in hand is still wanted, after the connection was away.
 
 use std::{sync::Arc, time::Duration};
 

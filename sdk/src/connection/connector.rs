@@ -11,7 +11,7 @@ use tonic::transport::{Channel, Endpoint, Error, Uri};
 /// Deadline of connecting if nothing else is said.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// What travels over a connection.
+/// Payload of a connection.
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}

@@ -40,7 +40,7 @@ pub(super) struct Refused {
     pub(super) reason: String,
 }
 
-/// What an agent says of itself.
+/// An agent's description of itself.
 #[derive(Debug)]
 pub(crate) struct Introduction {
     pub(crate) card: AgentCard,

@@ -70,7 +70,7 @@ pub(super) struct State {
     pub(super) notes: Notes,
     pub(super) commands: mpsc::Receiver<Command>,
     pub(super) leaving: Option<Leaving>,
-    /// What the next stream says of the agent, if something else.
+    /// The agent's description for the next stream, if it has changed.
     pub(super) introduced: Option<Introduction>,
     pub(super) epoch: u64,
     incarnation: String,

@@ -34,7 +34,7 @@ pub(crate) struct Table {
     pub(super) doubted: Notify,
 }
 
-/// What there may be of a task before it is asked for.
+/// Events of a task that may be there before it is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Before {
     /// Nothing.
@@ -45,7 +45,7 @@ pub(crate) enum Before {
     Asked,
 }
 
-/// What a waiting [`Pending`] gets.
+/// Message to a waiting [`Pending`].
 #[derive(Debug)]
 pub(crate) struct Ends {
     pub(crate) updates: mpsc::Receiver<Box<Update>>,

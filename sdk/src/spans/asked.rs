@@ -1,4 +1,4 @@
-//! What the log says of the agents that a run asks: who, how long it took, and why one failed. What was asked and answered is in it as a
+//! Log lines of the agents that a run asks: name, duration, and reason of a failure. The question and the answer are in it as a
 //! digest and a size, and at `debug` in words: shortened, and without secrets.
 
 use std::collections::BTreeMap;

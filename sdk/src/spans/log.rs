@@ -1,4 +1,4 @@
-//! What the log says of a run: what it is known by, which steps go out and come back, what was made, how it scored and how deep it is.
+//! Log lines of a run: its ids, the steps that go out and come back, the results with their scores, and its depth.
 //! Names, sizes and numbers; what was said only at `debug`, shortened and without secrets.
 
 use agenthub_runs::{
@@ -83,7 +83,7 @@ fn goes_out(what: &StepRequest) -> Option<(&'static str, &str)> {
     }
 }
 
-/// What ended, and what it gave. `agent` is who came back with it, if it was an agent.
+/// A step that ended, and its result. `agent` is the one that came back with it, if any.
 pub(super) fn ended(
     of: &Projection,
     event: &RunEvent,

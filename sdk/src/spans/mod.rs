@@ -1,6 +1,6 @@
 //! Tells of runs while they are driven: spans to who collects them, lines to the log.
 //!
-//! What is told follows from the run's journal ([`runs::spans`](agenthub_runs::spans)); this is the shell around that.
+//! Spans and lines follow from the run's journal ([`runs::spans`](agenthub_runs::spans)); this is the shell around that.
 
 mod asked;
 mod log;

@@ -30,7 +30,7 @@ impl Peers {
         }
     }
 
-    /// Which arguments the tools have; [`CallForm::Request`] if not given. An agent that [`CallForm::Task`] does not fit, since it has several
+    /// Arguments of the tools; [`CallForm::Request`] if not given. An agent that [`CallForm::Task`] does not fit, since it has several
     /// skills or takes a field `task` itself, is called with [`CallForm::Request`] in any case.
     #[must_use]
     pub fn calling(self, calling: CallForm) -> Self {

@@ -73,7 +73,7 @@ impl Mind {
         wanted.map_err(Failure::rejected)
     }
 
-    /// What comes with a request that is answered in words.
+    /// Context of a request that is answered in words.
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ fn is_request(task: &TaskContext) -> bool {
     !task.task_id().is_empty() || (is_for_this && task.message().role() != Role::Agent)
 }
 
-/// What the request wants to follow when an agent fails, in the metadata `error_mode`: it goes before what the author wants who says
+/// Reaction to a failing agent that the request asks for, in the metadata `error_mode`: it goes before what the author wants who says
 /// anything else than that the model decides.
 fn wanted_mode(task: &TaskContext) -> Option<ErrorMode> {
     let mode = task.message().metadata_str("error_mode");

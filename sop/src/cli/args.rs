@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use agenthub_terminal::flags::{Folder, Hub, Keep, Model, Serve};
 use clap::{Args, Subcommand, ValueEnum};
 
-/// Where SOPs are looked for if no folder is named.
+/// Folder of SOPs if none is named.
 pub(crate) const DEFAULT_DIR: &str = "./sops";
 
 /// `agenthub sop`
@@ -32,19 +32,19 @@ pub struct Up {
     /// The folder with the files
     #[arg(value_name = "DIR", default_value = DEFAULT_DIR)]
     pub dir: PathBuf,
-    /// Where the hub is.
+    /// The hub's address.
     #[command(flatten)]
     pub hub: Hub,
     /// Runs a hub in this process, though one may be running
     #[arg(long, conflicts_with = "hub")]
     pub here: bool,
-    /// Which model decides.
+    /// The model that decides.
     #[command(flatten)]
     pub model: Model,
-    /// How a hub of this process is set.
+    /// Settings of a hub of this process.
     #[command(flatten)]
     pub serve: Serve,
-    /// How long runs are kept.
+    /// Retention of runs.
     #[command(flatten)]
     pub keep: Keep,
 }
@@ -58,33 +58,33 @@ pub struct Ask {
     /// Something that the orchestrator takes besides the request, such as tone=friendly; may be repeated
     #[arg(long = "input", value_name = "NAME=VALUE", value_parser = input)]
     pub inputs: Vec<(String, String)>,
-    /// What happens when an agent fails [default: what the orchestrator's file says, else fail-fast]
+    /// Reaction to an agent that fails [default: the one in the orchestrator's file, else fail-fast]
     #[arg(long, value_name = "MODE")]
     pub error_mode: Option<ErrorMode>,
     /// Prints one JSON object with the answer, its data, and how each agent ended
     #[arg(long)]
     pub json: bool,
-    /// How long it may take, in seconds
+    /// Time for it, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 900, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub timeout: u64,
-    /// Where the hub is.
+    /// The hub's address.
     #[command(flatten)]
     pub hub: Hub,
     /// Runs a hub and the team in this process, though a hub may be running
     #[arg(long, conflicts_with = "hub")]
     pub here: bool,
-    /// Which model decides.
+    /// The model that decides.
     #[command(flatten)]
     pub model: Model,
-    /// Where files go.
+    /// The folder for files.
     #[command(flatten)]
     pub folder: Folder,
-    /// How long runs are kept.
+    /// Retention of runs.
     #[command(flatten)]
     pub keep: Keep,
 }
 
-/// What happens when an agent that was asked fails.
+/// Reaction to an agent that was asked and fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ErrorMode {
     /// The request fails at once with the error, and the other agents are called back
@@ -110,7 +110,7 @@ pub struct Check {
 /// `agenthub sop new`
 #[derive(Debug, Args)]
 pub struct New {
-    /// What the agent is called, such as researcher; the file is called the same
+    /// Name of the agent, such as researcher, and of its file
     #[arg(value_name = "NAME")]
     pub name: String,
     /// Begins an orchestrator, which hands the work out to the agents of its folder
@@ -134,7 +134,7 @@ pub struct Report {
     /// Reports as well on the runs of the other agents that the run led to
     #[arg(long)]
     pub all: bool,
-    /// Which model decides.
+    /// The model that decides.
     #[command(flatten)]
     pub model: Model,
     /// Prints one JSON object
@@ -192,7 +192,7 @@ impl Ask {
         }
     }
 
-    /// What is wanted; `-` for what standard input says.
+    /// The request; `-` reads it from standard input.
     pub fn request(&self) -> &str {
         self.words.last().map_or("", String::as_str)
     }

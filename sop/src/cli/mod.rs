@@ -29,7 +29,7 @@ pub use program::{HostError, Hosted, Hosting, Program, Settings, Workplace};
 ///
 /// # Errors
 ///
-/// What there is to print in one line; what is wrong with files was shown, and then the exit code is told.
+/// The line to print; faults of files were shown, and then there is only the exit code.
 pub async fn run(
     args: Sop,
     settings: &Settings,

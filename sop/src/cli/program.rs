@@ -48,7 +48,7 @@ pub trait Program: Send + Sync {
     /// Models are to be recorded or replayed.
     fn refuse_elsewhere(&self, elsewhere: &str) -> anyhow::Result<()>;
 
-    /// Where the agents of a team work, with files in the folder `data`.
+    /// Workplace of a team's agents, with files in the folder `data`.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ pub trait Program: Send + Sync {
     async fn host(&self, hosting: Hosting) -> Result<Box<dyn Hosted>, HostError>;
 }
 
-/// What keeps the runs of agents and tells of them, for as long as a team is at work. [`close`](Self::close) it.
+/// Keeps the runs of agents and tells of them, for as long as a team is at work. [`close`](Self::close) it.
 #[async_trait]
 pub trait Workplace: Send + Sync {
     /// The agent called `name`, with its runs kept and told. The same files are used however often it is made.

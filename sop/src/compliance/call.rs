@@ -56,7 +56,7 @@ pub(super) fn delegated(sent: &SentHandoff) -> Call {
     }
 }
 
-/// What is not known of a call yet.
+/// Parts of a call that are not known yet.
 fn unsent() -> Call {
     Call {
         tool: String::new(),

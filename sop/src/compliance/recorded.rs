@@ -68,7 +68,7 @@ pub enum FindError {
     /// There is no such run.
     #[error("there is no run {wanted}; the latest are: {}", .latest.join(", "))]
     NotFound {
-        /// What was asked for.
+        /// The request.
         wanted: String,
         /// Some that there are, latest first.
         latest: Vec<String>,
@@ -76,7 +76,7 @@ pub enum FindError {
     /// More than one run begins so.
     #[error("{} runs begin with {wanted}: {}{}", .runs.len(), .runs[..NAMED.min(.runs.len())].join(", "), if .runs.len() > NAMED { ", …" } else { "" })]
     Ambiguous {
-        /// What was asked for.
+        /// The request.
         wanted: String,
         /// They.
         runs: Vec<String>,

@@ -16,7 +16,7 @@ pub use mailboxes::{LetterAction, Mailboxes, SeekTo};
 /// The hub that a command asks, and the form of the answer.
 #[derive(Debug, Args)]
 pub struct Query {
-    /// Where the hub is.
+    /// The hub's address.
     #[command(flatten)]
     pub hub: Hub,
     /// JSON or a table.
@@ -90,7 +90,7 @@ pub struct AgentFilter {
 /// `agenthub publish`
 #[derive(Debug, Args)]
 pub struct Publish {
-    /// What to say; - reads it from standard input
+    /// The text; - reads it from standard input
     pub text: String,
     /// The agent to say it to; without it the hub finds who it is for
     #[arg(long, value_name = "ID", add = ArgValueCompleter::new(complete::agents))]
@@ -120,7 +120,7 @@ pub struct Publish {
 pub enum Tasks {
     /// Lists the tasks that all filters match, latest change first
     List {
-        /// Who asked for it or works on it
+        /// The agent that asked for it or works on it
         #[arg(long, value_name = "ID", add = ArgValueCompleter::new(complete::agents))]
         agent: Option<String>,
         /// The conversation
@@ -169,7 +169,7 @@ pub enum Tasks {
 }
 
 impl Agents {
-    /// Where the hub is.
+    /// The hub's address.
     pub fn hub(&self) -> &Hub {
         match self {
             Self::List(AgentFilter { query, .. })
@@ -181,7 +181,7 @@ impl Agents {
 }
 
 impl Tasks {
-    /// Where the hub is.
+    /// The hub's address.
     pub fn hub(&self) -> &Hub {
         match self {
             Self::List { query, .. }

@@ -32,7 +32,7 @@ const STDIN: &str = "-";
 /// The longest message, in bytes.
 const LONGEST: u64 = 1024 * 1024;
 
-/// What is to be said, without the line break at its end.
+/// The text to publish, without the line break at its end.
 ///
 /// # Errors
 ///

@@ -72,11 +72,11 @@ async fn listen(line: Line, asked: mpsc::Sender<Approval>) {
 pub struct Answer<'a> {
     /// The run, or the approval's own id.
     pub run: &'a str,
-    /// Which approval of the run, where that has to be said.
+    /// The approval of the run, where it has several.
     pub approval: Option<&'a str>,
     /// True if it is allowed.
     pub approved: bool,
-    /// Who answers.
+    /// Name of the person who answers.
     pub by: String,
     /// Why.
     pub comment: String,

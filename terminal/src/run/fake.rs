@@ -21,7 +21,7 @@ use super::line::Line;
 type Answer<T> = Result<Response<T>, Status>;
 type Frames = Pin<Box<dyn Stream<Item = Result<Frame, Status>> + Send>>;
 
-/// How one stream of frames goes.
+/// Script of one stream of frames.
 #[derive(Clone, Debug)]
 pub(super) enum Shown {
     /// It is refused.
@@ -30,7 +30,7 @@ pub(super) enum Shown {
     Frames(Vec<Frame>, Option<Status>),
 }
 
-/// What it was asked, and what it is to say.
+/// Requests that it got, and its answers.
 #[derive(Debug, Default)]
 pub(super) struct Script {
     pub(super) streams: VecDeque<Shown>,

@@ -40,7 +40,7 @@ impl Screen {
         self.bar.println(plain(text));
     }
 
-    /// How things stand, and what is said or asked below that.
+    /// Status, and the text or question below it.
     pub(super) fn update(&self, view: &View, status: &str) {
         let width = width();
         self.bar.set_message(block(view, width));
@@ -58,7 +58,7 @@ pub fn width() -> usize {
     crossterm::terminal::size().map_or(WIDTH, |(columns, _)| usize::from(columns).max(20))
 }
 
-/// What stands above the status, each line with its end.
+/// Text above the status, each line with its end.
 fn block(view: &View, width: usize) -> String {
     let mut lines = Vec::new();
     let steps = view.steps();

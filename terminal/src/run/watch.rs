@@ -48,7 +48,7 @@ pub struct Watching {
     pub output: Option<ResultFile>,
     /// Ctrl-C asks whether to cancel the run; otherwise it only leaves.
     pub may_cancel: bool,
-    /// What there is to say when the run is left.
+    /// Farewell for when the run is left.
     pub farewell: String,
 }
 

@@ -30,7 +30,7 @@ const WEIGHT: f64 = 3.0;
 /// Finding of code on a criterion in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Computed {
-    /// Whether the text meets it; nothing where that could not be told.
+    /// True if the text meets it; nothing where that could not be told.
     pub holds: Option<bool>,
     /// The evidence, in words; the text is called the draft.
     pub evidence: String,

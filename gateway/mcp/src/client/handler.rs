@@ -23,7 +23,7 @@ use super::text;
 /// The longest text of a progress that is shown, in bytes.
 const MAX_PROGRESS: usize = 300;
 
-/// What a server is told of us, and what becomes of what it says. Cheap to clone.
+/// Our introduction to a server, and the handling of its notifications. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Handler(Arc<Heard>);
 

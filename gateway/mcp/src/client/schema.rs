@@ -1,6 +1,6 @@
 //! Schemas of a server's tools: those that an agent can use, and the changes that they need.
 //!
-//! What is left out of a schema here is still checked by the server itself.
+//! Parts of a schema that are left out here are still checked by the server itself.
 
 use agenthub_sdk::{Tool, runs::schema::change};
 use serde_json::{Map, Value, json};

@@ -32,7 +32,7 @@ enum Shown {
     Tools(Vec<AgentTool>),
 }
 
-/// Who is to be told, and how often there was something to tell.
+/// Clients to notify, and a count of notifications.
 #[derive(Debug)]
 pub(super) struct Changes {
     /// The clients of the protocol before 2026-07-28; those after subscribe with a request of their own. As many as there are sessions.

@@ -63,7 +63,7 @@ impl ServerHandler for Handler {
         Ok(result.into())
     }
 
-    /// What is no request that this protocol has; of a method that it has, the parameters are not what they should be.
+    /// Answers a method that this protocol does not have; of a method that it has, the parameters are wrong.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

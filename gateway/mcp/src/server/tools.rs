@@ -103,11 +103,11 @@ pub(super) fn named<'a>(all: &'a [AgentTool], name: &str) -> Result<&'a AgentToo
     })
 }
 
-/// What a call with these arguments asks of the agent.
+/// The request that a call with these arguments makes of the agent.
 ///
 /// # Errors
 ///
-/// What does not fit, in words for the model that made the arguments.
+/// The mismatch, in words for the model that made the arguments.
 pub(super) fn asked(tool: &AgentTool, mut arguments: JsonObject) -> Result<Delegation, String> {
     let context = arguments.remove(CONTEXT).unwrap_or_default();
     let delegation = tool.delegation(arguments)?;

@@ -36,7 +36,7 @@ struct Shed {
     names: Names,
 }
 
-/// What names stand for.
+/// Tools and agents that names stand for.
 #[derive(Clone, Debug, Default)]
 pub struct Resolved {
     /// The tools of MCP servers, each with a name of its own.
@@ -56,7 +56,7 @@ pub struct Unknown {
     pub help: Option<String>,
 }
 
-/// What a name asks for.
+/// Target of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Wanted<'a> {
     Agent(&'a str),
@@ -105,7 +105,7 @@ impl Toolshed {
         names
     }
 
-    /// How long whoever calls a tool waits for it: the time of the slowest server, and what it takes to call something off. `None` if there
+    /// Deadline of a caller of a tool: the time of the slowest server, and the time to call something off. `None` if there
     /// are no servers.
     pub fn longest(&self) -> Option<Duration> {
         let slowest = self.0.servers.values().map(Connection::timeout).max()?;

@@ -54,7 +54,7 @@ struct ServerTable {
     timeout_s: Option<u64>,
 }
 
-/// What `command` may be, and all else, which is refused in words of ours.
+/// Values of `command`: those it may have, and all others, which are refused in words of ours.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Line {

@@ -26,12 +26,12 @@ use crate::{Origin, Team, is_same};
 /// Time for agents to go on with what they do once the answer is there.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// What runs in this process for the request.
+/// Parts that run in this process for the request.
 #[derive(Default)]
 pub(super) struct Here {
     pub(super) hosted: Option<Box<dyn Hosted>>,
     pub(super) team: Option<Team>,
-    /// What the team does can be looked up afterwards.
+    /// Makes the team's work available for later look-up.
     pub(super) is_kept: bool,
     /// It is not to be waited for at the end.
     pub(super) is_left: bool,

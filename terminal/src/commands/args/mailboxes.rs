@@ -25,7 +25,7 @@ pub enum Mailboxes {
         agent: String,
         /// The mailbox; without it all of the agent's
         name: Option<String>,
-        /// How many events to show of each
+        /// Number of events to show of each
         #[arg(long, value_name = "N", default_value_t = 10)]
         first: u32,
         /// The hub, and the form of the answer.
@@ -60,7 +60,7 @@ pub enum Mailboxes {
     /// Lists mail that was given up, delivers it again or drops it
     #[command(args_conflicts_with_subcommands = true)]
     DeadLetters {
-        /// What to do with one; lists them if not given.
+        /// The action on one of them; lists them if not given.
         #[command(subcommand)]
         action: Option<LetterAction>,
         /// Only those of this agent
@@ -72,7 +72,7 @@ pub enum Mailboxes {
     },
 }
 
-/// Where a mailbox is moved.
+/// Target position of a mailbox.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct SeekTo {
@@ -84,7 +84,7 @@ pub struct SeekTo {
     pub latest: bool,
 }
 
-/// What becomes of a dead letter.
+/// Action on a dead letter.
 #[derive(Debug, Subcommand)]
 pub enum LetterAction {
     /// Delivers it again; if its task has ended, as another task
@@ -106,7 +106,7 @@ pub enum LetterAction {
 }
 
 impl Mailboxes {
-    /// Where the hub is.
+    /// The hub's address.
     pub fn hub(&self) -> &Hub {
         match self {
             Self::List { query, .. }
