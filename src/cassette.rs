@@ -11,7 +11,7 @@ use anyhow::bail;
 
 /// Recording or replay, as the command line asks for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
+pub(crate) enum CassetteFlag {
     /// `--record FILE`
     Record(PathBuf),
     /// `--replay FILE`
@@ -44,14 +44,14 @@ impl Cassette {
     /// # Errors
     ///
     /// It cannot be read, in one line that says why.
-    pub(crate) fn open(wanted: Option<&Wanted>) -> anyhow::Result<Self> {
+    pub(crate) fn open(wanted: Option<&CassetteFlag>) -> anyhow::Result<Self> {
         Ok(match wanted {
             None => Self::None,
-            Some(Wanted::Record(path)) => Self::Record(Arc::new(Recording {
+            Some(CassetteFlag::Record(path)) => Self::Record(Arc::new(Recording {
                 path: path.clone(),
                 first: Mutex::default(),
             })),
-            Some(Wanted::Replay(path)) => {
+            Some(CassetteFlag::Replay(path)) => {
                 let replayer = Replayer::open(path)?;
                 if replayer.is_torn() {
                     output::aside(format!(

@@ -1,6 +1,6 @@
 //! Talking with Cortex through the hub, on a terminal ([`interactive()`]) or line by line ([`piped()`]).
 //!
-//! A [`turn`] is one request. What its updates show is decided in `view`, what a line means in `command`; both are pure.
+//! A [`turn`] is one request. What its updates show is decided in `turn_view`, what a line means in `command`; both are pure.
 //! On a terminal the `editor` has the screen while the user writes, and the `screen` while a turn is watched.
 
 mod ahead;
@@ -15,7 +15,7 @@ mod presence;
 mod screen;
 mod session;
 mod turn;
-mod view;
+mod turn_view;
 
 pub(crate) use editor::Folder;
 pub(crate) use interactive::interactive;

@@ -25,7 +25,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::{body::Body, codegen::Service, service::Routes};
 
 use self::{
-    calls::{Calls, Told},
+    calls::{Calls, ProgressBody},
     gathered::Gathered,
 };
 pub(crate) use self::{
@@ -136,7 +136,7 @@ where
     let service = service_fn(move |request: Request<Incoming>| {
         let within = deadline::of(request.headers());
         let answer = Box::pin(routes.clone().call(request.map(Body::new)));
-        async move { Ok::<_, Infallible>(deadline::keep(within, answer).await.map(Told::new)) }
+        async move { Ok::<_, Infallible>(deadline::keep(within, answer).await.map(ProgressBody::new)) }
     });
     let mut serving = pin!(http2(calls).serve_connection(socket, service));
     let ended = tokio::select! {

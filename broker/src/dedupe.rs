@@ -39,7 +39,7 @@ pub(crate) type Known = (Arc<Key>, Uuid);
 
 /// Outcome of a publish, without the parts that follow from the repeated publish itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct PublishOutcome {
     /// Digest of body and recipient, shortened: see [`short`].
     pub(crate) digest: u64,
     pub(crate) position: Position,
@@ -110,14 +110,16 @@ impl Dedupe {
         self.queue.is_empty()
     }
 
-    pub(crate) fn get(&self, fingerprint: Fingerprint, now: Instant) -> Option<Seen> {
+    pub(crate) fn get(&self, fingerprint: Fingerprint, now: Instant) -> Option<PublishOutcome> {
         let number = self.index.get(fingerprint, &self.queue)?;
         let found = self.queue.get(number)?;
         (!self.is_over(found, now)).then_some(found.seen)
     }
 
     /// All entries, oldest first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&AgentId, Fingerprint, Instant, Seen)> {
+    pub(crate) fn iter(
+        &self,
+    ) -> impl Iterator<Item = (&AgentId, Fingerprint, Instant, PublishOutcome)> {
         let last = |number: &u64, found: &Remembered| {
             self.index.get(found.fingerprint, &self.queue) == Some(*number)
         };
@@ -160,7 +162,7 @@ impl Dedupe {
         &mut self,
         sender: &AgentId,
         fingerprint: Fingerprint,
-        seen: Seen,
+        seen: PublishOutcome,
         now: Instant,
     ) {
         self.forget_expired(AT_ONCE, now);

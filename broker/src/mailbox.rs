@@ -14,6 +14,7 @@
 //! attempts.
 
 mod batch;
+mod contents;
 mod intervals;
 mod lanes;
 mod leases;
@@ -22,7 +23,6 @@ mod portion;
 mod reclaiming;
 mod room;
 mod tries;
-mod view;
 
 use std::{sync::Arc, time::Duration};
 

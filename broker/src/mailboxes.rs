@@ -5,8 +5,8 @@ mod handling;
 mod leaving;
 mod saved;
 mod snapshots;
+mod summary;
 mod tries;
-mod view;
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -21,7 +21,7 @@ use self::leaving::Leaving;
 pub(crate) use self::{
     delivering::Post,
     snapshots::{Reach, Snapshots},
-    view::Seen,
+    summary::MailboxSummary,
 };
 use crate::{
     bodies::Bodies,

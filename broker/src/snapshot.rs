@@ -20,8 +20,8 @@ pub(crate) use self::reading::Reading;
 pub(crate) use self::{moment::Moment, reading::Folding};
 use self::{
     records::{
-        CopyRecord, DeadLetterRecord, HappenedRecord, LetterRecord, MailRecord, PartRecord,
-        TaskList, TaskRecord, What,
+        CopyRecord, DeadLetterRecord, HappenedRecord, LetterRecord, MailRecord, PartKind,
+        PartRecord, TaskList, TaskRecord,
     },
     seen::SeenList,
 };
@@ -56,11 +56,11 @@ pub(crate) fn write<E>(
     moment: Moment,
     each: &mut impl FnMut(Vec<u8>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut part = |what: What| {
+    let mut part = |what: PartKind| {
         let part = PartRecord { what: Some(what) };
         each(part.encode_to_vec())
     };
-    part(What::Seen(SeenList::of_secret(state.dedupe.secret())))?;
+    part(PartKind::Seen(SeenList::of_secret(state.dedupe.secret())))?;
     for (id, agent) in state.registry.iter() {
         for (_, card) in &agent.versions {
             let registration = Registration {
@@ -87,7 +87,7 @@ pub(crate) fn write<E>(
         part(happened(mailbox.used.map_or(0, micros), &opened))?;
         for chunk in mailbox.mail.chunks(CHUNK) {
             let letters = chunk.iter().filter_map(|m| letter(m, moment)).collect();
-            part(What::Mail(MailRecord {
+            part(PartKind::Mail(MailRecord {
                 agent: mailbox.agent.to_string(),
                 name: mailbox.name.to_owned(),
                 until_us: 0,
@@ -115,7 +115,7 @@ pub(crate) fn write<E>(
         let is_over = is_over(until, moment);
         let mail: Vec<&Mail> = mail.filter(|m| !is_over || is_owed(m, state)).collect();
         for chunk in mail.chunks(CHUNK) {
-            part(What::Mail(MailRecord {
+            part(PartKind::Mail(MailRecord {
                 agent: agent.to_string(),
                 name: String::new(),
                 until_us: until.map_or(0, |until| moment.micros_at(until)),
@@ -124,7 +124,7 @@ pub(crate) fn write<E>(
         }
     }
     for (id, letter) in state.dead_letters.iter() {
-        part(What::DeadLetter(DeadLetterRecord {
+        part(PartKind::DeadLetter(DeadLetterRecord {
             id: id.0,
             time_us: micros(letter.time),
             entry: codec::encode(&Entry::GivenUp(letter.given_up.clone())),
@@ -138,18 +138,18 @@ pub(crate) fn write<E>(
         list.tasks.push(task);
         if bytes >= TASK_BYTES {
             bytes = 0;
-            part(What::Tasks(std::mem::take(&mut list)))?;
+            part(PartKind::Tasks(std::mem::take(&mut list)))?;
         }
     }
-    part(What::Tasks(list))?;
-    part(What::Changes(state.tasks.changes()))?;
-    part(What::Ended(state.tasks.stored()))?;
+    part(PartKind::Tasks(list))?;
+    part(PartKind::Changes(state.tasks.changes()))?;
+    part(PartKind::Ended(state.tasks.stored()))?;
     Ok(())
 }
 
-fn happened(time_us: i64, entry: &Entry) -> What {
+fn happened(time_us: i64, entry: &Entry) -> PartKind {
     let entry = codec::encode(entry);
-    What::Happened(HappenedRecord { time_us, entry })
+    PartKind::Happened(HappenedRecord { time_us, entry })
 }
 
 fn is_over(until: Option<Instant>, moment: Moment) -> bool {

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use crate::{
     bodies::Bodies,
     dead_letters::{DeadLetter, DeadLetters},
-    dedupe::{self, Dedupe, Seen},
+    dedupe::{self, Dedupe, PublishOutcome},
     id::{AgentId, MailboxId, OrderKey, Version},
     log::{Again, Entry, Position, Published, Record},
     mailbox::{Bounds, Mail, Undelivered},
@@ -188,7 +188,7 @@ impl State {
                 if let Some((key, digest)) = published.key.as_ref().filter(|_| is_new || is_recent)
                 {
                     let fingerprint = self.dedupe.fingerprint(key);
-                    let seen = Seen {
+                    let seen = PublishOutcome {
                         digest: dedupe::short(digest),
                         position: record.position,
                         stamp: dedupe::stamp(&published.event.event_id).unwrap_or_default(),

@@ -29,7 +29,7 @@ pub(crate) use self::{
     shown::shown,
 };
 use crate::{
-    dedupe::{Fingerprint, Seen},
+    dedupe::{Fingerprint, PublishOutcome},
     id::{AgentId, TaskId},
     steps::step,
 };
@@ -96,7 +96,7 @@ impl Tasks {
     }
 
     /// The deduplication entry of the publish that created this task.
-    pub(crate) fn made_by(&self, task: &str, publish: Fingerprint) -> Option<Seen> {
+    pub(crate) fn made_by(&self, task: &str, publish: Fingerprint) -> Option<PublishOutcome> {
         let made_by = match self.get(task)? {
             Known::Live(entry) => entry.made_by,
             Known::Settled(row) => row.made_by,

@@ -23,7 +23,7 @@ impl Fault {
             .with_context_lines(1)
             .with_width(WIDTH);
         let mut text = String::new();
-        match handler.render_report(&mut text, &Shown::of(self)) {
+        match handler.render_report(&mut text, &Diagnosed::of(self)) {
             Ok(()) => text,
             Err(_) => format!("{self}\n"),
         }
@@ -32,13 +32,13 @@ impl Fault {
 
 /// A fault as miette takes it.
 #[derive(Debug)]
-struct Shown<'f> {
+struct Diagnosed<'f> {
     fault: &'f Fault,
     source: Option<NamedSource<Arc<str>>>,
     label: Option<LabeledSpan>,
 }
 
-impl<'f> Shown<'f> {
+impl<'f> Diagnosed<'f> {
     fn of(fault: &'f Fault) -> Self {
         let place = fault.place.filter(|_| !fault.text.is_empty());
         let (source, label) = match place {
@@ -60,7 +60,7 @@ impl<'f> Shown<'f> {
     }
 }
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for Diagnosed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.source {
             Some(_) => f.write_str(&self.fault.message),
@@ -69,9 +69,9 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-impl std::error::Error for Shown<'_> {}
+impl std::error::Error for Diagnosed<'_> {}
 
-impl Diagnostic for Shown<'_> {
+impl Diagnostic for Diagnosed<'_> {
     fn severity(&self) -> Option<miette::Severity> {
         Some(match self.fault.severity {
             Severity::Error => miette::Severity::Error,

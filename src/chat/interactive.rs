@@ -28,7 +28,7 @@ use super::{
     screen::{Screen, dim},
     session::Session,
     turn,
-    view::{End, Show},
+    turn_view::{End, Show},
 };
 
 /// Shows of turns that wait here; turns wait when it is full.
@@ -58,12 +58,12 @@ pub(crate) async fn interactive(
 }
 
 /// Something that a turn tells.
-struct Told {
+struct TurnEvent {
     turn: u64,
-    what: What,
+    what: TurnEventKind,
 }
 
-enum What {
+enum TurnEventKind {
     Shows(Show),
     Ended(End),
 }
@@ -92,8 +92,8 @@ struct Talk {
     /// Something was said in this conversation.
     is_begun: bool,
     running: JoinSet<()>,
-    tell: mpsc::Sender<Told>,
-    told: mpsc::Receiver<Told>,
+    tell: mpsc::Sender<TurnEvent>,
+    told: mpsc::Receiver<TurnEvent>,
 }
 
 impl Talk {
@@ -204,11 +204,11 @@ impl Talk {
         self.running.spawn(async move {
             let told = async |what| {
                 // Nobody listens any more when the user has left.
-                let _ = tell.send(Told { turn: id, what }).await;
+                let _ = tell.send(TurnEvent { turn: id, what }).await;
             };
-            let show = |show| told(What::Shows(show));
+            let show = |show| told(TurnEventKind::Shows(show));
             let end = turn::run(session, words, cancel, show).await;
-            told(What::Ended(end)).await;
+            told(TurnEventKind::Ended(end)).await;
         });
         id
     }
@@ -231,8 +231,8 @@ impl Talk {
                         continue;
                     }
                     match told.what {
-                        What::Shows(show) => draw(&mut screen, show),
-                        What::Ended(end) => {
+                        TurnEventKind::Shows(show) => draw(&mut screen, show),
+                        TurnEventKind::Ended(end) => {
                             self.turns.remove(&watched);
                             if let Some(line) = ended(&end) {
                                 screen.line(&line);
@@ -292,13 +292,15 @@ impl Talk {
     }
 
     /// Text to print of a turn that nobody watches.
-    fn in_background(&mut self, told: Told) -> Option<String> {
+    fn in_background(&mut self, told: TurnEvent) -> Option<String> {
         let turn = self.turns.get(&told.turn)?;
         let title = dim(&format!("[{}]", turn.title));
         match told.what {
-            What::Shows(Show::Answer { text, .. }) => Some(format!("{title}\n{}", plain(&text))),
-            What::Shows(_) => None,
-            What::Ended(end) => {
+            TurnEventKind::Shows(Show::Answer { text, .. }) => {
+                Some(format!("{title}\n{}", plain(&text)))
+            }
+            TurnEventKind::Shows(_) => None,
+            TurnEventKind::Ended(end) => {
                 self.turns.remove(&told.turn);
                 ended(&end).map(|line| format!("{title}\n{line}"))
             }

@@ -21,7 +21,7 @@ use super::{
     presence::{Presence, Standing},
     session::Session,
     turn,
-    view::{End, Show},
+    turn_view::{End, Show},
 };
 
 /// Lines that wait for their turn; reading stops meanwhile.

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::{
     overheard::Overheard,
     session::Session,
-    view::{End, Show, View, said},
+    turn_view::{End, Show, View, said},
 };
 
 /// The longest turn.

@@ -3,7 +3,7 @@
 use agenthub_terminal::flags::{Folder, Keep, Model, Serve};
 
 use crate::{
-    cassette::Wanted,
+    cassette::CassetteFlag,
     settings::{EndedTasks, KeepRuns, Layer, ModelLayer},
 };
 
@@ -64,8 +64,8 @@ impl Layers for Model {
         ModelLayer {
             name: self.model.clone(),
             cassette: match (&self.record, &self.replay) {
-                (Some(file), _) => Some(Wanted::Record(file.clone())),
-                (None, Some(file)) => Some(Wanted::Replay(file.clone())),
+                (Some(file), _) => Some(CassetteFlag::Record(file.clone())),
+                (None, Some(file)) => Some(CassetteFlag::Replay(file.clone())),
                 (None, None) => None,
             },
             ..ModelLayer::default()

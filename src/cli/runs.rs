@@ -49,7 +49,7 @@ pub(crate) struct Run {
     #[arg(long, conflicts_with_all = ["json", "output"])]
     pub(crate) detach: bool,
     #[command(flatten)]
-    pub(crate) shown: Shown,
+    pub(crate) shown: DisplayFlags,
     /// Runs the hub, Cortex and the agents in this process, for the time of the run
     #[arg(long, conflicts_with_all = ["hub", "cortex", "detach"])]
     pub(crate) here: bool,
@@ -83,7 +83,7 @@ pub(crate) struct Limits {
 
 /// Display of a run.
 #[derive(Debug, Args)]
-pub(crate) struct Shown {
+pub(crate) struct DisplayFlags {
     /// Prints the run's frames, one JSON object a line, and nothing else
     #[arg(long)]
     pub(crate) json: bool,
@@ -150,7 +150,7 @@ pub(crate) enum Runs {
         #[arg(long, value_name = "SEQUENCE", default_value_t = 0)]
         after: u64,
         #[command(flatten)]
-        shown: Shown,
+        shown: DisplayFlags,
         /// Runs the hub, Cortex and the agents in this process, until the run is over
         #[arg(long, conflicts_with_all = ["hub", "cortex"])]
         here: bool,

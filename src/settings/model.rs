@@ -75,7 +75,7 @@ pub(crate) struct ModelLayer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) endpoint: Option<String>,
     #[serde(skip)]
-    pub(crate) cassette: Option<cassette::Wanted>,
+    pub(crate) cassette: Option<cassette::CassetteFlag>,
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Runs, as people ask for them and watch them.
 //!
-//! A `line` goes to Cortex, whose frames are `follow`ed. What there is to see of them is decided in `view`,
+//! A `line` goes to Cortex, whose frames are `follow`ed. What there is to see of them is decided in `run_view`,
 //! what came of them is put into words in `bundle`; both are pure. A `screen` shows it on a terminal. What runs ask people is
 //! `asked`.
 
@@ -13,9 +13,9 @@ mod frame;
 mod keys;
 mod line;
 mod result_file;
+mod run_view;
 mod screen;
 mod steps;
-mod view;
 mod watch;
 mod work;
 
@@ -23,7 +23,7 @@ pub use asked::{Answer, Asking, answer};
 pub use bundle::parts;
 pub use line::{Line, Trouble};
 pub use result_file::ResultFile;
+pub use run_view::given;
 pub use screen::{row, width};
 pub use steps::of as steps_of;
-pub use view::given;
 pub use watch::{Watching, user, watch};

@@ -76,7 +76,7 @@ pub(super) struct Answer {
 #[derive(Debug, Deserialize)]
 struct Judgement {
     id: String,
-    verdict: Told,
+    verdict: StatedVerdict,
     score: f64,
     quote: String,
     reason: String,
@@ -85,7 +85,7 @@ struct Judgement {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Told {
+enum StatedVerdict {
     Pass,
     Fail,
     NotChecked,
@@ -165,8 +165,8 @@ impl Judgement {
         let open = check.clone();
         let place = quoted(&self.quote, text);
         let decided = match (self.verdict, place) {
-            (Told::NotChecked, _) if reason.is_empty() => open,
-            (Told::NotChecked, _) => {
+            (StatedVerdict::NotChecked, _) if reason.is_empty() => open,
+            (StatedVerdict::NotChecked, _) => {
                 open.not_checked(format!("the model could not tell: {reason}"))
             }
             (_, None) => {
@@ -176,11 +176,11 @@ impl Judgement {
                 ))
             }
             // A score that contradicts its verdict moves to the verdict's half.
-            (Told::Pass, Some(place)) => {
+            (StatedVerdict::Pass, Some(place)) => {
                 let score = self.score.max(0.5);
                 open.pass(format!("{place}: {reason}")).scored(score)
             }
-            (Told::Fail, Some(place)) => {
+            (StatedVerdict::Fail, Some(place)) => {
                 let advice = match one_line(&self.advice) {
                     advice if advice.is_empty() => "change it".to_owned(),
                     advice => advice,

@@ -17,7 +17,7 @@ use super::{
     error::Error,
     folded::FoldedRun,
     reading::Shelf,
-    view::{RunState, RunView, StartedRun},
+    resources::{RunState, RunView, StartedRun},
 };
 
 /// Deadline for the journal to have what was done.

@@ -15,7 +15,7 @@ use tokio::{
 
 use super::{
     Inner,
-    view::{ApprovalView, ListQuery, RunState},
+    resources::{ApprovalView, ListQuery, RunState},
 };
 
 /// Interval at which the journals are looked through.

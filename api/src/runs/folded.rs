@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use super::{
     error::Error,
     graph::{self, GraphView},
+    resources::{ApprovalView, PlanView, RunState, RunView, StepStanding},
     sketched::rounds,
-    view::{ApprovalView, PlanView, RunState, RunView, StepStanding},
 };
 
 /// The fold of a run's journal, as far as it was read.

@@ -14,7 +14,7 @@ use super::{
     error::Error,
     merging::Merge,
     reading::{ANSWER, Shelf},
-    view::{ListQuery, RunPage, RunState, RunView},
+    resources::{ListQuery, RunPage, RunState, RunView},
 };
 
 /// The runs of a page, if nothing is said.

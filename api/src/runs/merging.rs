@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use agenthub_sdk::runs::journal::{Filter, ListedRun};
 
-use super::{error::Error, reading::Shelf, view::ListQuery};
+use super::{error::Error, reading::Shelf, resources::ListQuery};
 
 /// A list of the runs of several journals.
 pub(super) struct Merge {

@@ -15,9 +15,9 @@ mod graph;
 mod listing;
 mod merging;
 mod reading;
+mod resources;
 mod results;
 mod sketched;
-mod view;
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ use futures_util::{
 use serde_json::{Map, Value};
 
 pub(crate) use error::Error;
-pub(crate) use view::{
+pub(crate) use resources::{
     ApprovalView, GraphView, ListQuery, PlanView, RunPage, RunState, RunView, StartedRun, timestamp,
 };
 

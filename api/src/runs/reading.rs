@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::{
     error::Error,
     folded::FoldedRun,
-    view::{ApprovalView, RunView},
+    resources::{ApprovalView, RunView},
 };
 
 /// Deadline for an answer of a journal.

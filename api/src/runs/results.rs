@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::{Inner, error::Error, reading::ANSWER, view::RunView};
+use super::{Inner, error::Error, reading::ANSWER, resources::RunView};
 
 /// The most numbers at one time.
 const MAX_METRICS: usize = 64;

@@ -11,7 +11,7 @@ use super::{
     error::Error,
     folded::begun,
     reading::Shelf,
-    view::{ApprovalView, RunState, RunView},
+    resources::{ApprovalView, RunState, RunView},
 };
 
 impl Shelf {

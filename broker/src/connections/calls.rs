@@ -134,13 +134,13 @@ async fn until_stuck(mut call: Pin<Box<impl Future>>) {
 pub(super) const PIECE: usize = agenthub_proto::http2::FRAME as usize;
 
 /// The body of an answer, in pieces; reports its progress to [`until_stuck`].
-pub(super) struct Told<B> {
+pub(super) struct ProgressBody<B> {
     answer: B,
     /// Rest of the current frame.
     rest: Bytes,
 }
 
-impl<B> Told<B> {
+impl<B> ProgressBody<B> {
     pub(super) fn new(answer: B) -> Self {
         Self {
             answer,
@@ -157,7 +157,7 @@ impl<B> Told<B> {
     }
 }
 
-impl<B> Body for Told<B>
+impl<B> Body for ProgressBody<B>
 where
     B: Body<Data = Bytes> + Unpin,
 {
@@ -210,7 +210,7 @@ mod tests {
     #[tokio::test]
     async fn a_large_message_is_handed_over_in_pieces() {
         let message = Bytes::from(vec![7; 2 * PIECE + 1]);
-        let mut body = Told::new(Full::new(message));
+        let mut body = ProgressBody::new(Full::new(message));
         let mut sizes = Vec::new();
         while !body.is_end_stream() {
             let frame = body.frame().await.expect("it goes on").expect("good");

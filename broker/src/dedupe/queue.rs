@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use super::{Seen, fingerprint::Fingerprint};
+use super::{PublishOutcome, fingerprint::Fingerprint};
 
 /// Entry of a publish.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Remembered {
     pub(super) fingerprint: Fingerprint,
-    pub(super) seen: Seen,
+    pub(super) seen: PublishOutcome,
     /// Time of arrival, in nanoseconds from a base.
     pub(super) at: i64,
     /// Number of its sender.

@@ -10,8 +10,8 @@ fn dedupe(per_sender: usize, total: usize) -> Dedupe {
     })
 }
 
-fn seen(position: u64) -> Seen {
-    Seen {
+fn seen(position: u64) -> PublishOutcome {
+    PublishOutcome {
         digest: 1,
         position: Position(position),
         stamp: 2,

@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 const GONE: &str = "the log no longer has it";
 
 /// Events by position.
-type Found = HashMap<Position, Arc<Sealed>>;
+type EventsAt = HashMap<Position, Arc<Sealed>>;
 
 /// Reader of the log's events.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Hub {
     /// # Errors
     ///
     /// [`Error::Unavailable`] if the log cannot be read, or not in time.
-    async fn events_at(&self, mut positions: Vec<Position>) -> Result<Found, Error> {
+    async fn events_at(&self, mut positions: Vec<Position>) -> Result<EventsAt, Error> {
         positions.sort_unstable();
         positions.dedup();
         let reading = async {
@@ -132,7 +132,7 @@ impl Hub {
         let heads = mail.iter().filter(|mail| mail.event.is_head());
         let positions: Vec<Position> = heads.filter_map(|mail| mail.position).collect();
         let found = match positions.is_empty() {
-            true => Found::new(),
+            true => EventsAt::new(),
             false => self.events_at(positions).await?,
         };
         let whole = mail

@@ -6,7 +6,7 @@ use agenthub_proto::agenthub::EventKind;
 
 use super::{
     core::{Core, Now},
-    hello::Wanted,
+    hello::RequestedSubscription,
     sessions::Opened,
     waiting_tasks::is_told,
 };
@@ -25,7 +25,7 @@ const AT_ONCE: usize = 512;
 /// A subscription that is being opened.
 #[derive(Debug)]
 pub(super) struct Claiming {
-    wanted: Wanted,
+    wanted: RequestedSubscription,
     /// Last processed position.
     after: Position,
     /// See [`Unclaimed::interposed`](crate::unclaimed::Unclaimed::interposed): a change restarts the scan.
@@ -47,7 +47,7 @@ impl Core {
         &mut self,
         caller: &Caller,
         agent: &AgentId,
-        wanted: Wanted,
+        wanted: RequestedSubscription,
         claiming: &mut Vec<Claiming>,
         now: Now,
     ) -> Step {
@@ -157,12 +157,12 @@ impl Core {
         &mut self,
         caller: &Caller,
         agent: &AgentId,
-        wanted: &Wanted,
+        wanted: &RequestedSubscription,
         claims: Vec<Position>,
         is_last: bool,
         now: Now,
     ) -> Step {
-        let Wanted {
+        let RequestedSubscription {
             name,
             lifetime,
             filter,

@@ -27,12 +27,12 @@ pub(super) struct Introduction {
     pub(super) version: Option<Version>,
     /// Set for agents; a client is not in the directory.
     pub(super) registration: Option<Registration>,
-    pub(super) subscriptions: Vec<Wanted>,
+    pub(super) subscriptions: Vec<RequestedSubscription>,
 }
 
 /// A requested subscription.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
+pub(super) struct RequestedSubscription {
     pub(super) name: String,
     pub(super) lifetime: Lifetime,
     pub(super) filter: Filter,
@@ -96,7 +96,10 @@ pub(super) fn claims(claims: &[(u32, Position)]) -> Vec<Reclaiming> {
     positions.into_iter().map(Reclaiming::new).collect()
 }
 
-fn subscriptions(hello: &Hello, instance: &InstanceId) -> Result<Vec<Wanted>, Error> {
+fn subscriptions(
+    hello: &Hello,
+    instance: &InstanceId,
+) -> Result<Vec<RequestedSubscription>, Error> {
     if hello.subscription.len() > SUBSCRIPTIONS {
         return Err(Error::InvalidArgument(format!(
             "hello has {} subscriptions; at most {SUBSCRIPTIONS}",
@@ -130,7 +133,7 @@ fn subscriptions(hello: &Hello, instance: &InstanceId) -> Result<Vec<Wanted>, Er
             WireLifetime::Durable => Lifetime::Durable,
             WireLifetime::Instance => Lifetime::Instance(instance.clone()),
         };
-        wanted.push(Wanted {
+        wanted.push(RequestedSubscription {
             name: name.clone(),
             lifetime,
             filter,

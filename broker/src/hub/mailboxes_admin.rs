@@ -13,7 +13,7 @@ use crate::{
     id::AgentId,
     limits::{self, PAGE_BYTES},
     mailbox::Mail,
-    mailboxes::Seen,
+    mailboxes::MailboxSummary,
 };
 
 /// Maximum events of a peek.
@@ -125,7 +125,7 @@ pub(super) fn page_size(size: i32) -> Result<usize, Error> {
     }
 }
 
-fn shown(agent: &AgentId, name: &str, seen: &Seen) -> Mailbox {
+fn shown(agent: &AgentId, name: &str, seen: &MailboxSummary) -> Mailbox {
     Mailbox {
         agent_id: agent.to_string(),
         name: name.to_owned(),

@@ -9,7 +9,7 @@ use super::{
     core::{Core, Now},
     delivering::is_void,
     directory::PresenceBefore,
-    hello::{self, Introduction, Wanted},
+    hello::{self, Introduction, RequestedSubscription},
     sessions::{Kind, Opened},
 };
 use crate::{
@@ -66,7 +66,7 @@ impl Core {
         self.presence
             .arrive(&agent, &instance, Card::OfCall, now.time);
         before.tell_changes(self, now);
-        let wanted = Wanted {
+        let wanted = RequestedSubscription {
             name: instance.to_string(),
             lifetime: Lifetime::Stream(instance.clone()),
             filter,
@@ -314,7 +314,7 @@ impl Core {
     }
 
     /// True if a subscription must be recorded: it is durable, and new or changed.
-    pub(super) fn declares(&self, agent: &AgentId, wanted: &Wanted) -> bool {
+    pub(super) fn declares(&self, agent: &AgentId, wanted: &RequestedSubscription) -> bool {
         let mailboxes = &self.state.mailboxes;
         let known = || mailboxes.find(agent, &wanted.name, &wanted.lifetime);
         let durable = || mailboxes.durable(known()?);

@@ -20,7 +20,7 @@ use crate::{
     Error,
     access::{Call, decide},
     caller::Caller,
-    dedupe::{self, Fingerprint, Key, Known, Seen},
+    dedupe::{self, Fingerprint, Key, Known, PublishOutcome},
     event_id,
     id::{Address, OrderKey},
     limits,
@@ -207,7 +207,7 @@ impl Core {
         publish: Fingerprint,
         repetition: Repetition,
         now: Now,
-    ) -> Result<Option<Seen>, Error> {
+    ) -> Result<Option<PublishOutcome>, Error> {
         let made_task = self.state.tasks.made_by(task, publish);
         let recent = self.state.dedupe.get(publish, now.instant);
         let known = || made_task.into_iter().chain(recent);

@@ -53,15 +53,15 @@ pub(crate) fn kind(entry: &Entry) -> i64 {
 pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
     let what = match entry {
         Entry::Published(published) => return published::encode(published),
-        Entry::Registered(registration) => What::Registered(RegisteredRecord {
+        Entry::Registered(registration) => EntryKind::Registered(RegisteredRecord {
             card: Some(registration.card.clone()),
             topics: registration.topics.clone(),
             health_check_url: registration.health_check_url.clone(),
         }),
-        Entry::Unregistered { agent } => What::Unregistered(UnregisteredRecord {
+        Entry::Unregistered { agent } => EntryKind::Unregistered(UnregisteredRecord {
             agent: agent.to_string(),
         }),
-        Entry::Present { agent } => What::Present(PresentRecord {
+        Entry::Present { agent } => EntryKind::Present(PresentRecord {
             agent: agent.to_string(),
         }),
         Entry::Subscribed {
@@ -70,14 +70,14 @@ pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
             filter,
             claims,
             ordered,
-        } => What::Subscribed(SubscribedRecord {
+        } => EntryKind::Subscribed(SubscribedRecord {
             agent: agent.to_string(),
             name: name.clone(),
             filter: Some(filter.to_wire()),
             claims: claims.iter().map(|p| p.0).collect(),
             ordered: *ordered,
         }),
-        Entry::Unsubscribed { agent, name } => What::Unsubscribed(UnsubscribedRecord {
+        Entry::Unsubscribed { agent, name } => EntryKind::Unsubscribed(UnsubscribedRecord {
             agent: agent.to_string(),
             name: name.clone(),
         }),
@@ -85,22 +85,22 @@ pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
             agent,
             name,
             positions,
-        } => What::Acknowledged(AcknowledgedRecord {
+        } => EntryKind::Acknowledged(AcknowledgedRecord {
             agent: agent.to_string(),
             name: name.clone(),
             positions: positions.iter().map(|p| p.0).collect(),
         }),
-        Entry::GivenUp(given_up) => What::GivenUp(given_up.into()),
-        Entry::Settled { letter, again } => What::Settled(SettledRecord {
+        Entry::GivenUp(given_up) => EntryKind::GivenUp(given_up.into()),
+        Entry::Settled { letter, again } => EntryKind::Settled(SettledRecord {
             letter: letter.0,
             again: *again,
         }),
-        Entry::Reread { agent, name, mail } => What::Reread(RereadRecord {
+        Entry::Reread { agent, name, mail } => EntryKind::Reread(RereadRecord {
             agent: agent.to_string(),
             name: name.clone(),
             mail: mail.iter().map(MailRecord::from).collect(),
         }),
-        Entry::Tried { agent, name, tries } => What::Tried(TriedRecord {
+        Entry::Tried { agent, name, tries } => EntryKind::Tried(TriedRecord {
             agent: agent.to_string(),
             name: name.clone(),
             tries: tries.iter().map(TryRecord::from).collect(),
@@ -109,7 +109,7 @@ pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
             agent,
             task,
             instances,
-        } => What::Superseded(SupersededRecord {
+        } => EntryKind::Superseded(SupersededRecord {
             agent: agent.to_string(),
             task: task.to_string(),
             instances: instances.iter().map(ToString::to_string).collect(),
@@ -135,19 +135,19 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Unreadable> {
     }
     Ok(
         match record.what.ok_or_else(|| malformed("nothing is in it"))? {
-            What::Published(published) => Entry::Published(published.read()?),
-            What::Registered(r) => Entry::Registered(Registration {
+            EntryKind::Published(published) => Entry::Published(published.read()?),
+            EntryKind::Registered(r) => Entry::Registered(Registration {
                 card: r.card.ok_or_else(|| malformed("it has no card"))?,
                 topics: r.topics,
                 health_check_url: r.health_check_url,
             }),
-            What::Unregistered(r) => Entry::Unregistered {
+            EntryKind::Unregistered(r) => Entry::Unregistered {
                 agent: r.agent.into(),
             },
-            What::Present(r) => Entry::Present {
+            EntryKind::Present(r) => Entry::Present {
                 agent: r.agent.into(),
             },
-            What::Subscribed(r) => Entry::Subscribed {
+            EntryKind::Subscribed(r) => Entry::Subscribed {
                 agent: r.agent.into(),
                 name: r.name,
                 filter: Filter::from_wire(&r.filter.unwrap_or_default())
@@ -155,21 +155,21 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Unreadable> {
                 claims: r.claims.into_iter().map(Position).collect(),
                 ordered: r.ordered,
             },
-            What::Unsubscribed(r) => Entry::Unsubscribed {
+            EntryKind::Unsubscribed(r) => Entry::Unsubscribed {
                 agent: r.agent.into(),
                 name: r.name,
             },
-            What::Acknowledged(r) => Entry::Acknowledged {
+            EntryKind::Acknowledged(r) => Entry::Acknowledged {
                 agent: r.agent.into(),
                 name: r.name,
                 positions: r.positions.into_iter().map(Position).collect(),
             },
-            What::GivenUp(r) => Entry::GivenUp(r.read()?),
-            What::Settled(r) => Entry::Settled {
+            EntryKind::GivenUp(r) => Entry::GivenUp(r.read()?),
+            EntryKind::Settled(r) => Entry::Settled {
                 letter: Position(r.letter),
                 again: r.again,
             },
-            What::Reread(r) => Entry::Reread {
+            EntryKind::Reread(r) => Entry::Reread {
                 agent: r.agent.into(),
                 name: r.name,
                 mail: r
@@ -178,12 +178,12 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Unreadable> {
                     .map(MailRecord::read)
                     .collect::<Result<_, _>>()?,
             },
-            What::Tried(r) => Entry::Tried {
+            EntryKind::Tried(r) => Entry::Tried {
                 agent: r.agent.into(),
                 name: r.name,
                 tries: r.tries.into_iter().map(Try::from).collect(),
             },
-            What::Superseded(r) => Entry::Superseded {
+            EntryKind::Superseded(r) => Entry::Superseded {
                 agent: r.agent.into(),
                 task: r.task.into(),
                 instances: r.instances.into_iter().map(Into::into).collect(),
@@ -196,13 +196,13 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Unreadable> {
 struct EntryRecord {
     #[prost(uint32, tag = "1")]
     format: u32,
-    #[prost(oneof = "What", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13")]
-    what: Option<What>,
+    #[prost(oneof = "EntryKind", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13")]
+    what: Option<EntryKind>,
 }
 
 #[derive(Clone, PartialEq, prost::Oneof)]
 #[allow(clippy::large_enum_variant)]
-enum What {
+enum EntryKind {
     #[prost(message, tag = "2")]
     Published(PublishedRecord),
     #[prost(message, tag = "3")]

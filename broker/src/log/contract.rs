@@ -20,7 +20,7 @@ const NO_BOUND: usize = usize::MAX;
 fn sqlite(folder: &Path) -> (SqliteLog, Vec<Record>) {
     let mut read = Vec::new();
     let log = SqliteLog::open(folder, &Options::default(), |found| {
-        if let Found::Record(record) = found {
+        if let LogPart::Record(record) = found {
             read.push(record.clone());
         }
         Ok(())
@@ -211,7 +211,7 @@ async fn kept_keeps_the_contract_and_what_was_safe() {
     let open = || {
         let mut read = Vec::new();
         let opened = kept.open(NO_BOUND, NO_BOUND, |found| {
-            if let Found::Record(record) = found {
+            if let LogPart::Record(record) = found {
                 read.push(record.clone());
             }
             Ok(())

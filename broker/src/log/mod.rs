@@ -46,7 +46,7 @@ pub use retained::RetainedLog;
 pub(crate) use retention::Retention;
 pub use sqlite::Torn;
 pub(crate) use sqlite::{
-    Beside, FILE, Found, Keeping, Options, Pages, Reader, Replayed, SeenSegment, Segment,
+    Beside, FILE, Keeping, LogPart, Options, Pages, Reader, Replayed, SeenSegment, Segment,
     SqliteLog, Unfinished, Upkeep, beside, copy, is_in_use, replay, replay_changes, torn,
 };
 use uuid::Uuid;

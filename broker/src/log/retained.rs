@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use tokio::{sync::Notify, time::sleep};
 
 use super::{
-    Commit, Commits, EventLog, Found, History, LogId, OpenError, Position, Record, codec,
+    Commit, Commits, EventLog, History, LogId, LogPart, OpenError, Position, Record, codec,
     commits::Committer, window::Window,
 };
 use crate::{Error, id::OrderKey};
@@ -46,7 +46,7 @@ impl RetainedLog {
         &self,
         max_records: usize,
         max_bytes: usize,
-        mut take: impl FnMut(Found<'_>) -> Result<(), String>,
+        mut take: impl FnMut(LogPart<'_>) -> Result<(), String>,
     ) -> Result<(Writing, BoxFuture<'static, ()>), OpenError> {
         let window = Window::new(self.id, max_records, max_bytes);
         let mut safe = 0;
@@ -57,7 +57,7 @@ impl RetainedLog {
                 reason,
             };
             let record = row.read(safe + 1).map_err(damaged)?;
-            take(Found::Record(&record)).map_err(damaged)?;
+            take(LogPart::Record(&record)).map_err(damaged)?;
             window.push(record);
             safe += 1;
         }

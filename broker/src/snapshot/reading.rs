@@ -8,14 +8,14 @@ use prost::Message;
 use super::{
     ended,
     moment::{Moment, time},
-    records::{LetterRecord, MailRecord, PartRecord, TaskRecord, What},
+    records::{LetterRecord, MailRecord, PartKind, PartRecord, TaskRecord},
     seen,
 };
 use crate::{
     bodies::{Bodies, Delivered},
     dead_letters::DeadLetter,
     id::{AgentId, OrderKey},
-    log::{Entry, Found, Position, Record, codec},
+    log::{Entry, LogPart, Position, Record, codec},
     mailbox::{Mail, Timing},
     mailboxes::Lifetime,
     routing::Route,
@@ -71,7 +71,7 @@ impl Reading {
     pub(crate) fn part(&mut self, bytes: &[u8]) -> Result<(), String> {
         let part = PartRecord::decode(bytes).map_err(|e| e.to_string())?;
         match part.what.ok_or("a part holds nothing that is known")? {
-            What::Happened(happened) => {
+            PartKind::Happened(happened) => {
                 let entry = codec::decode(&happened.entry).map_err(|e| e.to_string())?;
                 let record = Record {
                     position: Position(0),
@@ -83,8 +83,8 @@ impl Reading {
                 };
                 self.state.apply(&record, self.moment.instant);
             }
-            What::Mail(mail) => self.mail(mail)?,
-            What::DeadLetter(letter) => {
+            PartKind::Mail(mail) => self.mail(mail)?,
+            PartKind::DeadLetter(letter) => {
                 let entry = codec::decode(&letter.entry).map_err(|e| e.to_string())?;
                 let Entry::GivenUp(given_up) = entry else {
                     return Err("a dead letter is none".to_owned());
@@ -93,15 +93,15 @@ impl Reading {
                 let dead = DeadLetter { time, given_up };
                 self.state.dead_letters.add(Position(letter.id), dead);
             }
-            What::Task(task) => self.task(task)?,
-            What::Tasks(list) => {
+            PartKind::Task(task) => self.task(task)?,
+            PartKind::Tasks(list) => {
                 for task in list.tasks {
                     self.task(task)?;
                 }
             }
-            What::Ended(changed) => self.state.tasks.set_stored(changed),
-            What::Changes(changes) => self.state.tasks.restore_changes(changes),
-            What::Seen(list) => list.read(&mut self.state.dedupe, self.moment)?,
+            PartKind::Ended(changed) => self.state.tasks.set_stored(changed),
+            PartKind::Changes(changes) => self.state.tasks.restore_changes(changes),
+            PartKind::Seen(list) => list.read(&mut self.state.dedupe, self.moment)?,
         }
         Ok(())
     }
@@ -239,18 +239,18 @@ impl<'a> Folding<'a> {
     /// # Errors
     ///
     /// The damage of a snapshot's part.
-    pub(crate) fn take(&mut self, found: Found<'_>) -> Result<(), String> {
+    pub(crate) fn take(&mut self, found: LogPart<'_>) -> Result<(), String> {
         let reading = self.reading.get_or_insert_with(|| {
             let mut reading = Reading::new(self.settings, self.moment);
             reading.bound_bodies(self.bodies);
             reading
         });
         match found {
-            Found::Kept(record) => reading.keep(record),
-            Found::Part(bytes) => reading.part(bytes),
-            Found::Ended(heads) => reading.ended(heads),
-            Found::Seen(publishes) => reading.seen(publishes),
-            Found::Record(record) => {
+            LogPart::Kept(record) => reading.keep(record),
+            LogPart::Part(bytes) => reading.part(bytes),
+            LogPart::Ended(heads) => reading.ended(heads),
+            LogPart::Seen(publishes) => reading.seen(publishes),
+            LogPart::Record(record) => {
                 let age = self.moment.time.duration_since(record.time);
                 let age = age.unwrap_or_default();
                 reading.state.replay(record, age, self.moment.instant);

@@ -13,13 +13,13 @@ use crate::{dedupe::Secret, tasks};
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct PartRecord {
-    #[prost(oneof = "What", tags = "1, 2, 3, 4, 5, 6, 7, 8")]
-    pub(super) what: Option<What>,
+    #[prost(oneof = "PartKind", tags = "1, 2, 3, 4, 5, 6, 7, 8")]
+    pub(super) what: Option<PartKind>,
 }
 
 #[derive(Clone, PartialEq, prost::Oneof)]
 #[allow(clippy::large_enum_variant)]
-pub(super) enum What {
+pub(super) enum PartKind {
     #[prost(message, tag = "1")]
     Happened(HappenedRecord),
     #[prost(message, tag = "2")]

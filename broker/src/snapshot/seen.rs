@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::moment::Moment;
 use crate::{
-    dedupe::{self, Dedupe, Fingerprint, Secret, Seen},
+    dedupe::{self, Dedupe, Fingerprint, PublishOutcome, Secret},
     id::AgentId,
     log::{Position, SeenSegment},
     steps::step,
@@ -54,7 +54,7 @@ const PUBLISHES: usize = 16 * 1024;
 const ENTRY: usize = 5 * 8 + 8 + 4;
 
 /// Packs a fingerprint, and digest, position and stamp.
-pub(super) fn pack(publish: Fingerprint, seen: &Seen, to: &mut Vec<u8>) {
+pub(super) fn pack(publish: Fingerprint, seen: &PublishOutcome, to: &mut Vec<u8>) {
     let [one, other] = publish.halves();
     for number in [one, other, seen.digest, seen.position.0, seen.stamp] {
         to.put_u64_le(number);
@@ -66,9 +66,9 @@ pub(super) fn pack(publish: Fingerprint, seen: &Seen, to: &mut Vec<u8>) {
 /// # Errors
 ///
 /// There are too few bytes.
-pub(super) fn unpack(from: &mut &[u8]) -> Result<(Fingerprint, Seen), TryGetError> {
+pub(super) fn unpack(from: &mut &[u8]) -> Result<(Fingerprint, PublishOutcome), TryGetError> {
     let fingerprint = Fingerprint::from([from.try_get_u64_le()?, from.try_get_u64_le()?]);
-    let seen = Seen {
+    let seen = PublishOutcome {
         digest: from.try_get_u64_le()?,
         position: Position(from.try_get_u64_le()?),
         stamp: from.try_get_u64_le()?,
@@ -85,7 +85,13 @@ impl SeenList {
         }
     }
 
-    fn push(&mut self, sender: &AgentId, publish: Fingerprint, time_us: i64, seen: &Seen) {
+    fn push(
+        &mut self,
+        sender: &AgentId,
+        publish: Fingerprint,
+        time_us: i64,
+        seen: &PublishOutcome,
+    ) {
         // Most have the sender of the previous one.
         let known = self.senders.iter().rposition(|name| **name == **sender);
         let number = known.unwrap_or_else(|| {
@@ -131,7 +137,7 @@ impl SeenList {
 pub(crate) fn segments(dedupe: &Dedupe, moment: Moment) -> impl Iterator<Item = SeenSegment> {
     let mut publishes = dedupe.iter().peekable();
     std::iter::from_fn(move || {
-        let (_, _, _, Seen { position, .. }) = publishes.peek()?;
+        let (_, _, _, PublishOutcome { position, .. }) = publishes.peek()?;
         let first = position.0;
         let mut list = SeenList::default();
         let mut last_us = i64::MIN;
@@ -168,11 +174,11 @@ impl SeenRecord {
     /// # Errors
     ///
     /// The record was not written by a hub.
-    pub(super) fn seen(&self) -> Result<Seen, String> {
+    pub(super) fn seen(&self) -> Result<PublishOutcome, String> {
         let digest = Uuid::from_slice(&self.digest).map_err(|e| e.to_string())?;
         let position = self.position.split_once('-');
         let position = position.and_then(|(_, number)| number.parse().ok());
-        Ok(Seen {
+        Ok(PublishOutcome {
             digest: dedupe::short(&digest),
             position: Position(position.ok_or("a known publish has no position")?),
             stamp: dedupe::stamp(&self.event_id).unwrap_or_default(),
@@ -190,11 +196,11 @@ mod tests {
         settings::Settings,
         snapshot::{
             Reading,
-            records::{PartRecord, TaskRecord, What},
+            records::{PartKind, PartRecord, TaskRecord},
         },
     };
 
-    fn part(what: What) -> Vec<u8> {
+    fn part(what: PartKind) -> Vec<u8> {
         PartRecord { what: Some(what) }.encode_to_vec()
     }
 
@@ -231,7 +237,7 @@ mod tests {
             publishes,
             ..SeenList::default()
         };
-        for what in [What::Task(made), What::Seen(list)] {
+        for what in [PartKind::Task(made), PartKind::Seen(list)] {
             reading.part(&part(what)).expect("it is read");
         }
         let state = reading.finish();
@@ -242,7 +248,7 @@ mod tests {
                 id: id.into(),
             })
         };
-        let seen = Seen {
+        let seen = PublishOutcome {
             digest: dedupe::short(&dedupe::digest(b"body", "")),
             position: Position(42),
             stamp: 1_700_000_000,

@@ -11,12 +11,12 @@ use prost::Message as _;
 
 use super::known::Content;
 use crate::{
-    dedupe::{Fingerprint, Seen},
+    dedupe::{Fingerprint, PublishOutcome},
     id::{AgentId, TaskId},
 };
 
 /// The publish that created a task.
-pub(crate) type MadeBy = (Fingerprint, Seen);
+pub(crate) type MadeBy = (Fingerprint, PublishOutcome);
 
 /// A task.
 #[derive(Clone, Debug)]

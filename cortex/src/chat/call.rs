@@ -28,8 +28,8 @@ use uuid::Uuid;
 use super::{
     conduct,
     conversation::{Key, Turn},
+    frame_feed::{self, FrameSink, SINK_DEADLINE},
     turn::ChatTurn,
-    view::{self, FrameSink, SINK_DEADLINE},
     world::ChatWorld,
 };
 use crate::{
@@ -136,7 +136,7 @@ impl Call {
 
     /// Drives the turn to its end. When the caller is gone, the turn is cancelled.
     async fn run(self, frames: mpsc::Sender<Result<Wire, Status>>, gone: CancellationToken) {
-        let (view, projector) = view::open();
+        let (view, projector) = frame_feed::open();
         let id = Uuid::now_v7().to_string();
         let run = RunId::new(&*id);
         let spans = self.spans(run.clone());

@@ -12,11 +12,10 @@ use serde_json::{Value, json};
 
 use super::{
     conversation::Key,
-    history, inbox,
+    frame_feed, history, inbox,
     outcome::bounded,
     task_sink::TaskSink,
     turn::{ChatTurn, Input},
-    view,
     world::ChatWorld,
 };
 use crate::{
@@ -96,7 +95,7 @@ impl Conductor for Chats {
     }
 
     fn world(&self, task: &TaskContext, _: &RunId) -> Arc<dyn World> {
-        let (view, projector) = view::open();
+        let (view, projector) = frame_feed::open();
         let message_id = task.message().message_id.clone();
         if let Some(mut sink) = TaskSink::of(task) {
             let (turn, context_id) = (message_id.clone(), context_of(task));

@@ -7,9 +7,9 @@ use agenthub_sdk::{
 };
 
 use super::{
+    frame_feed::View,
     outcome::{AWAY, LOST, shortened},
     projection::handoff,
-    view::View,
 };
 use crate::{frame::Stage, origin::Origin};
 

@@ -18,7 +18,7 @@ use crate::{
     brief::Mode,
     orchestrator::{
         Input, RunWorld, asked, beginning,
-        kept::{Offered, Query, Seen},
+        kept::{Offered, PlanningContext, Query},
         misfit,
     },
     shared::Shared,
@@ -65,7 +65,9 @@ impl Strategy for ProxiedChat {
             let Some(seen) = facts.observed(&look.id) else {
                 return Next::Steps(vec![look]);
             };
-            let offers = Seen::deserialize(seen).unwrap_or_default().offers;
+            let offers = PlanningContext::deserialize(seen)
+                .unwrap_or_default()
+                .offers;
             match skill_for(&payload, &offers, &handoff.agent) {
                 Ok(skill) => handoff.capability = skill.unwrap_or_default(),
                 Err(error) => return Next::Finish(RunOutcome::Failed { error }),
@@ -201,9 +203,9 @@ mod tests {
     /// The answer of the strategy to a payload for an agent that judges drafts.
     fn decided(payload: Value) -> Next {
         let input = json!({"brief": {"objective": "Is it good?", "mode": "chat", "agent": "judge", "payload": payload}, "handoffMs": 1});
-        let seen = Seen {
+        let seen = PlanningContext {
             offers: vec![offer("judge", "review", takes("draft", &[]))],
-            ..Seen::default()
+            ..PlanningContext::default()
         };
         let noted = RunEvent::Noted {
             step: StepId::new("phase"),

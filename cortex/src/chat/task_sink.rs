@@ -9,7 +9,7 @@ use agenthub_sdk::{ArtifactUpdate, TaskContext, TaskUpdate, internal::ANSWER_ART
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::view::FrameSink;
+use super::frame_feed::FrameSink;
 use crate::frame::{self, Frame};
 
 /// Text goes into the artifact `answer`, which whoever is connected sees grow; the task keeps the whole answer in its last

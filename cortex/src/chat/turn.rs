@@ -17,7 +17,7 @@ use agenthub_sdk::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-pub(crate) use kept::{Input, Query, Question, Seen, undecided};
+pub(crate) use kept::{Input, Query, Question, TurnContext, undecided};
 
 use super::{
     decision::{self, Action, Candidate, Decision, Refusal, TaskRequest},
@@ -104,7 +104,7 @@ impl Rounds<'_> {
         self.act(round, text, tasks)
     }
 
-    fn look(&self, round: u32) -> Result<Seen, Next> {
+    fn look(&self, round: u32) -> Result<TurnContext, Next> {
         for attempt in 1.. {
             let of_attempt = |name: &str| match attempt {
                 1 => format!("{name}-{round}"),
@@ -115,7 +115,7 @@ impl Rounds<'_> {
             let Some(seen) = self.facts.observed(&step.id) else {
                 return Err(Next::Steps(vec![step]));
             };
-            let seen = Seen::deserialize(seen).unwrap_or_default();
+            let seen = TurnContext::deserialize(seen).unwrap_or_default();
             let Some(again_at_ms) = seen.again_at_ms else {
                 return Ok(seen);
             };
@@ -132,7 +132,7 @@ impl Rounds<'_> {
     }
 
     /// The decision, and how much of the request the model declares undone with it.
-    fn decide(&self, round: u32, seen: &Seen) -> Result<(Decision, Option<Undone>), Next> {
+    fn decide(&self, round: u32, seen: &TurnContext) -> Result<(Decision, Option<Undone>), Next> {
         let candidates = match self.is_last(round) {
             true => &[],
             false => seen.agents.candidates(),
@@ -179,7 +179,7 @@ impl Rounds<'_> {
         }
     }
 
-    fn request(&self, round: u32, seen: &Seen, rejected: Option<&Rejected>) -> Request {
+    fn request(&self, round: u32, seen: &TurnContext, rejected: Option<&Rejected>) -> Request {
         let prompt = Prompt {
             agents: &seen.agents,
             named: &seen.named,

@@ -27,10 +27,10 @@ use super::{
     ask::ask,
     conversation::Turn,
     decision, delegate,
+    frame_feed::View,
     projection::Projection,
     prompt::{Agents, Named, Running},
-    turn::{Query, Question, Seen, undecided},
-    view::View,
+    turn::{Query, Question, TurnContext, undecided},
 };
 use crate::{
     origin::{CORTEX, Origin, response},
@@ -102,7 +102,7 @@ impl ChatWorld {
         )
     }
 
-    async fn see(&self, query: &Query) -> Seen {
+    async fn see(&self, query: &Query) -> TurnContext {
         let client = self.origin.client();
         self.turn.be_heard(client).await;
         let directory = client.directory();
@@ -116,7 +116,7 @@ impl ChatWorld {
         let known = directory.all();
         let away = known.iter().filter(|entry| !entry.online);
         let away: Vec<&AgentCard> = away.map(|entry| &*entry.card).collect();
-        Seen {
+        TurnContext {
             agents: Agents::of(&present, &query.words),
             named: Named::of(&query.words, &here, &away),
             history: self.turn.before(),
@@ -151,9 +151,9 @@ impl World for ChatWorld {
     async fn look(&self, query: &Value) -> Value {
         let query = Query::deserialize(query).unwrap_or_default();
         let again_at_ms = Some(self.now_ms() + AGAIN_MS);
-        let broken_off = Seen {
+        let broken_off = TurnContext {
             again_at_ms,
-            ..Seen::default()
+            ..TurnContext::default()
         };
         let seen = tokio::select! {
             biased;

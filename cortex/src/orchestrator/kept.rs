@@ -42,7 +42,7 @@ pub(crate) struct Query {
 /// Result of a look.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct Seen {
+pub(crate) struct PlanningContext {
     /// Offers of the agents that are here; for each capability the preferred agent first.
     pub(crate) offers: Vec<Offered>,
     /// Artifacts that earlier runs of the thread made, by name.

@@ -10,6 +10,7 @@
 mod bundle;
 mod conduct;
 mod criteria;
+mod display;
 pub mod handoff;
 pub(crate) mod kept;
 mod note;
@@ -18,7 +19,6 @@ mod prompt;
 mod proposal;
 mod rounds;
 mod rules;
-mod shown;
 mod specialists;
 mod strategy;
 mod verdicts;

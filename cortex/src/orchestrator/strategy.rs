@@ -24,7 +24,7 @@ use self::{
 use super::{
     criteria,
     handoff::Instructions,
-    kept::{Input, Query, Reached, Seen, WorkState},
+    kept::{Input, PlanningContext, Query, Reached, WorkState},
     note,
     prompt::RULES,
     proposal::Ending,
@@ -102,7 +102,7 @@ struct Play<'a> {
     /// The payload, and what the constraints add to it.
     material: Value,
     thread: Value,
-    begun_with: Seen,
+    begun_with: PlanningContext,
     reached: Reached,
     phase: &'static str,
     /// True if a review asks for more than there is.
@@ -124,7 +124,7 @@ impl<'a> Play<'a> {
             input,
             material: Value::Null,
             thread: Value::Null,
-            begun_with: Seen::default(),
+            begun_with: PlanningContext::default(),
             reached: Reached::default(),
             phase: "",
             asks_for_more: false,
@@ -192,7 +192,7 @@ impl<'a> Play<'a> {
         Ok(())
     }
 
-    fn look(&mut self, turn: u32) -> Result<Seen, Next> {
+    fn look(&mut self, turn: u32) -> Result<PlanningContext, Next> {
         let begins = turn == 1;
         let series = self.input.brief.series.clone();
         let query = Query {
@@ -204,7 +204,7 @@ impl<'a> Play<'a> {
         let Some(seen) = self.facts.observed(&step.id) else {
             return Err(Next::Steps(vec![step]));
         };
-        let seen = Seen::deserialize(seen).unwrap_or_default();
+        let seen = PlanningContext::deserialize(seen).unwrap_or_default();
         if begins {
             self.begin(&seen);
         }
@@ -212,7 +212,7 @@ impl<'a> Play<'a> {
     }
 
     /// Takes in what stays the same for the whole run.
-    fn begin(&mut self, seen: &Seen) {
+    fn begin(&mut self, seen: &PlanningContext) {
         let brief = &self.input.brief;
         let constraints = &brief.constraints;
         let mut material = brief.payload.clone();
@@ -243,7 +243,7 @@ impl<'a> Play<'a> {
         self.begun_with = seen.clone();
     }
 
-    fn situation<'s>(&'s self, turn: u32, seen: &'s Seen) -> Situation<'s> {
+    fn situation<'s>(&'s self, turn: u32, seen: &'s PlanningContext) -> Situation<'s> {
         Situation {
             told: &self.told,
             objective: &self.input.brief.objective,

@@ -23,10 +23,10 @@ use tokio::{
 use tracing::Instrument;
 
 use super::{
-    kept::{Query, Seen},
+    display::RunDisplay,
+    kept::{PlanningContext, Query},
     note,
     rules::{GENERATION, QA},
-    shown::Shown,
     specialists,
 };
 use crate::{
@@ -47,7 +47,7 @@ pub(crate) struct RunWorld {
     task: TaskContext,
     run: RunId,
     mode: Mode,
-    shown: Shown,
+    shown: RunDisplay,
     /// The run is the active one of its thread for as long as this is there: until who asked for it is told that it is over.
     active: Mutex<Option<Active>>,
 }
@@ -56,7 +56,7 @@ impl RunWorld {
     pub(crate) fn new(shared: Arc<Shared>, task: TaskContext, run: RunId, mode: Mode) -> Self {
         let thread = context_of(&task);
         Self {
-            shown: Shown::new(Arc::clone(&shared), task.clone(), run.clone()),
+            shown: RunDisplay::new(Arc::clone(&shared), task.clone(), run.clone()),
             active: Mutex::new(shared.live().hold_thread(&thread, &run).ok()),
             shared,
             task,
@@ -100,16 +100,16 @@ impl RunWorld {
         .await;
     }
 
-    async fn see(&self, query: &Query) -> Seen {
+    async fn see(&self, query: &Query) -> PlanningContext {
         let client = self.task.client();
         self.everyone(&client.directory()).await;
         let cards = client.directory().present().into_iter();
         let cards: Vec<_> = cards.filter(|card| card.name != CORTEX).collect();
         let past = self.shared.past();
         let offers = specialists::offers(&cards, &self.open_tasks().await, &past.records().await);
-        let seen = Seen {
+        let seen = PlanningContext {
             offers,
-            ..Seen::default()
+            ..PlanningContext::default()
         };
         if !query.begins {
             return seen;
@@ -119,7 +119,7 @@ impl RunWorld {
             Some(run) => Some(past.reached(run).await),
             None => None,
         };
-        Seen {
+        PlanningContext {
             thread: past.artifacts(&thread, &self.run).await,
             history: past.said(client, self.task.sender(), &thread).await,
             performance: past.performance(&query.series).await,

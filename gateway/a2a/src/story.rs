@@ -4,7 +4,7 @@ use agenthub_sdk::proto::{a2a, a2a::TaskState, agenthub::agent_event::Payload};
 
 use crate::{
     convert::{artifact_update_from_hub, status_update_from_hub, task_from_hub},
-    v1::{StreamResponse, TaskStatusUpdateEvent, stream_response::Payload as Shown},
+    v1::{StreamResponse, TaskStatusUpdateEvent, stream_response::Payload as StreamPayload},
 };
 
 /// End of a stream.
@@ -39,7 +39,7 @@ impl Story {
     pub(crate) fn begin(&mut self, task: a2a::Task) -> StreamResponse {
         self.state = Some(task.state());
         self.is_over = task.state().is_terminal();
-        shown(Shown::Task(task_from_hub(task)))
+        shown(StreamPayload::Task(task_from_hub(task)))
     }
 
     /// Nothing more is shown.
@@ -76,7 +76,7 @@ impl Story {
                 {
                     status.message = Some(said);
                 }
-                Some(shown(Shown::StatusUpdate(TaskStatusUpdateEvent {
+                Some(shown(StreamPayload::StatusUpdate(TaskStatusUpdateEvent {
                     task_id: task.id,
                     context_id: task.context_id,
                     status: task.status,
@@ -87,11 +87,11 @@ impl Story {
                 let state = update.status.as_ref().map(a2a::TaskStatus::state);
                 self.enter(state.unwrap_or_default());
                 let update = status_update_from_hub(update);
-                Some(shown(Shown::StatusUpdate(update)))
+                Some(shown(StreamPayload::StatusUpdate(update)))
             }
             (Payload::ArtifactUpdate(update), Some(_)) => {
                 let update = artifact_update_from_hub(update);
-                Some(shown(Shown::ArtifactUpdate(update)))
+                Some(shown(StreamPayload::ArtifactUpdate(update)))
             }
             _ => None,
         }
@@ -100,7 +100,7 @@ impl Story {
 
 const AGENT: i32 = crate::v1::Role::Agent as i32;
 
-fn shown(payload: Shown) -> StreamResponse {
+fn shown(payload: StreamPayload) -> StreamResponse {
     StreamResponse {
         payload: Some(payload),
     }
@@ -154,10 +154,10 @@ mod tests {
             .into_iter()
             .map(|event| match story.take(event).and_then(|s| s.payload) {
                 None => '-',
-                Some(Shown::Task(_)) => 'T',
-                Some(Shown::StatusUpdate(_)) => 'S',
-                Some(Shown::ArtifactUpdate(_)) => 'A',
-                Some(Shown::Message(_)) => 'M',
+                Some(StreamPayload::Task(_)) => 'T',
+                Some(StreamPayload::StatusUpdate(_)) => 'S',
+                Some(StreamPayload::ArtifactUpdate(_)) => 'A',
+                Some(StreamPayload::Message(_)) => 'M',
             })
             .collect();
         assert_eq!((shown.as_str(), story.is_over()), (expect, is_over));
@@ -223,7 +223,7 @@ mod tests {
         let mut story = Story::new(Until::Terminal);
         story.take(Payload::Task(task(TaskState::Submitted)));
         let shown = story.take(Payload::Task(task(TaskState::Completed)));
-        let Some(Shown::StatusUpdate(update)) = shown.and_then(|s| s.payload) else {
+        let Some(StreamPayload::StatusUpdate(update)) = shown.and_then(|s| s.payload) else {
             panic!("a status")
         };
         assert!(update.status.and_then(|s| s.message).is_some());

@@ -44,7 +44,7 @@ pub(super) fn without_mark(text: &str) -> String {
 
 /// An answer made of what came with the request; nothing where that is no more than a line of words.
 pub(super) fn answer(request: &Request) -> Option<Answer> {
-    let given = Given::of(&Turn::of(request));
+    let given = AnswerMaterial::of(&Turn::of(request));
     if given.texts.is_empty() && given.title_from_words {
         return None;
     }
@@ -57,7 +57,7 @@ pub(super) fn answer(request: &Request) -> Option<Answer> {
 }
 
 /// Material of an answer.
-struct Given {
+struct AnswerMaterial {
     title: String,
     title_from_words: bool,
     wants_review: bool,
@@ -70,7 +70,7 @@ struct Given {
     most_words: Option<usize>,
 }
 
-impl Given {
+impl AnswerMaterial {
     fn of(turn: &Turn<'_>) -> Self {
         let words = without_mark(&turn.words);
         let (head, rest) = words.split_once("\n\n").unwrap_or((&words, ""));

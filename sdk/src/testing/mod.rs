@@ -29,7 +29,7 @@ mod task;
 
 pub use crate::model::Scripted;
 pub use hub::TestHub;
-pub use task::{FakeTask, Seen};
+pub use task::{FakeTask, TaskTranscript};
 
 use serde_json::Value;
 

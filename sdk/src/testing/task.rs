@@ -42,7 +42,7 @@ type Record = Arc<Mutex<Vec<Payload>>>;
 
 /// Record of what a handler has shown.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Seen {
+pub struct TaskTranscript {
     /// The words of the updates, in their order.
     pub updates: Vec<String>,
     /// The metadata of all status updates.
@@ -161,7 +161,7 @@ impl FakeTask {
     }
 
     /// The record so far.
-    pub async fn seen(&self) -> Seen {
+    pub async fn seen(&self) -> TaskTranscript {
         // Behind all that is under way. An error says that the client is closed: then nothing is.
         let _ = self
             .client
@@ -172,7 +172,7 @@ impl FakeTask {
             .published
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let mut seen = Seen::default();
+        let mut seen = TaskTranscript::default();
         for payload in published.iter() {
             match payload {
                 Payload::StatusUpdate(update) => {

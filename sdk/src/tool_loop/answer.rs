@@ -13,14 +13,14 @@ use super::growing::Growing;
 use crate::{ANSWER_ARTIFACT, ArtifactUpdate, Error, Gathering, TaskContext, model::Deltas};
 
 /// The part of a growing answer that is shown.
-pub(super) enum Shown {
+pub(super) enum VisiblePart {
     All,
     Nothing,
     /// One text of what is JSON.
     Part(Growing),
 }
 
-impl Shown {
+impl VisiblePart {
     /// The text to show of the answer's growth.
     fn of(&mut self, grown: String) -> Option<String> {
         match self {
@@ -40,7 +40,12 @@ pub(super) struct Growth {
 
 impl Growth {
     /// Appends the pieces to the artifact `answer` as they come. Each answer begins the artifact anew.
-    pub(super) async fn show(&self, mut pieces: Deltas, task: &TaskContext, mut shown: Shown) {
+    pub(super) async fn show(
+        &self,
+        mut pieces: Deltas,
+        task: &TaskContext,
+        mut shown: VisiblePart,
+    ) {
         let mut gathering = Gathering::default();
         let mut begun = false;
         loop {

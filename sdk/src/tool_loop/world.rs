@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{
     Mind,
-    answer::{Growth, Shown},
+    answer::{Growth, VisiblePart},
     conversation,
     display::Display,
     growing::Growing,
@@ -96,12 +96,12 @@ impl TaskWorld {
     }
 
     /// The part of a growing answer that is shown.
-    fn shown(&self) -> Shown {
+    fn shown(&self) -> VisiblePart {
         match self.mind.form(&self.task) {
-            Ok(None) | Err(_) => Shown::All,
+            Ok(None) | Err(_) => VisiblePart::All,
             Ok(Some((filled, _))) => match filled.form.growing() {
-                Some(pointer) => Shown::Part(Growing::new(pointer)),
-                None => Shown::Nothing,
+                Some(pointer) => VisiblePart::Part(Growing::new(pointer)),
+                None => VisiblePart::Nothing,
             },
         }
     }

@@ -21,13 +21,13 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
 
-use self::{absent::Told, show::Screen, start::Here, words::request};
+use self::{absent::ShownFaults, show::Screen, start::Here, words::request};
 use super::{
     args::{Ask, ErrorMode},
-    found::{Found, look},
     inputs::{inputs, missing},
     program::{Program, Settings},
     progress::Progress,
+    team_folder::{TeamFolder, look},
 };
 use crate::{Definition, ErrorMode as Written};
 
@@ -43,7 +43,7 @@ struct Question<'a> {
     leads: &'a Definition,
     request: String,
     data: Option<Value>,
-    told: &'a Told,
+    told: &'a ShownFaults,
     program: &'a Arc<dyn Program>,
 }
 
@@ -53,7 +53,7 @@ pub(super) async fn run(
     settings: &Settings,
     program: &Arc<dyn Program>,
 ) -> anyhow::Result<ExitCode> {
-    let told = Told::default();
+    let told = ShownFaults::default();
     let result = asked(&args, settings, &told, program).await;
     let faults = told.faults();
     let error = match &result {
@@ -75,7 +75,7 @@ pub(super) async fn run(
 async fn asked(
     args: &Ask,
     settings: &Settings,
-    told: &Told,
+    told: &ShownFaults,
     program: &Arc<dyn Program>,
 ) -> anyhow::Result<Option<ExitCode>> {
     let request = request(args)?;
@@ -122,7 +122,7 @@ async fn asked(
 impl Question<'_> {
     async fn answered(
         &self,
-        found: &Found,
+        found: &TeamFolder,
         settings: &Settings,
         here: &mut Here,
         signals: &mut Signals,

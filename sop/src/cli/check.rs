@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 
 use super::{
     args::Check,
-    found::advised,
     names::{folder_of, misspelt, unknown},
     news::{count, show},
     program::{Program, Settings},
+    team_folder::advised,
     workshop::uses,
 };
 use crate::{Definition, Discovered, Fault, Kind, discover, load, tools};

@@ -7,7 +7,6 @@ mod args;
 mod ask;
 mod check;
 mod compliance;
-mod found;
 mod inputs;
 mod leaving;
 mod names;
@@ -17,6 +16,7 @@ mod place;
 mod program;
 mod progress;
 mod report;
+mod team_folder;
 mod up;
 mod workshop;
 

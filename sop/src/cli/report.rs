@@ -64,7 +64,7 @@ pub(super) async fn run(
 
 /// The runs to report on.
 #[derive(Debug)]
-struct Found {
+struct Selection {
     /// The one that was named comes first.
     runs: Vec<Recorded>,
     /// Agents that were asked, and whose runs are not here.
@@ -77,7 +77,7 @@ async fn find(
     all: bool,
     data: &Path,
     journals: io::Result<BTreeMap<String, Arc<dyn Journal>>>,
-) -> anyhow::Result<Found> {
+) -> anyhow::Result<Selection> {
     if wanted.trim().is_empty() {
         bail!("no run is named: `agenthub sop ask` prints its id, and `latest` is the latest");
     }
@@ -100,10 +100,10 @@ async fn find(
         true => journals.with_asked(found).await?,
         false => (vec![found], Vec::new()),
     };
-    Ok(Found { runs, absent })
+    Ok(Selection { runs, absent })
 }
 
-impl Found {
+impl Selection {
     /// A report on each.
     async fn reports(
         &self,

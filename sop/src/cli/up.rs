@@ -16,11 +16,11 @@ use serde_json::{Value, json};
 
 use super::{
     args::{DEFAULT_DIR, Up},
-    found::{Found, find, start_error},
     leaving::leave,
     news,
     place::Place,
     program::{Hosted, Hosting, Program, Settings},
+    team_folder::{TeamFolder, find, start_error},
     workshop::Workshop,
 };
 use crate::{Origin, Team};
@@ -149,7 +149,7 @@ struct Banner<'a> {
     args: &'a Up,
     settings: &'a Settings,
     program: &'a dyn Program,
-    found: &'a Found,
+    found: &'a TeamFolder,
     hub: &'a str,
     hosted: Option<&'a dyn Hosted>,
     /// The agents at work.

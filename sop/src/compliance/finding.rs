@@ -9,7 +9,7 @@ use agenthub_sdk::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Transcript, checks::Found};
+use super::{Transcript, checks::CheckResult};
 use crate::{Level, Rule};
 
 /// Evidence for a rule for which there is no model.
@@ -133,7 +133,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub(super) fn of(rule: &Rule, by: By, found: Found) -> Self {
+    pub(super) fn of(rule: &Rule, by: By, found: CheckResult) -> Self {
         Self {
             id: rule.id.clone(),
             level: rule.level,
@@ -154,11 +154,11 @@ impl Finding {
             Some(note) => format!("{note}; {NEEDS_A_MODEL}"),
             None => NEEDS_A_MODEL.to_owned(),
         };
-        Self::of(rule, By::Nobody, Found::not_checked(evidence))
+        Self::of(rule, By::Nobody, CheckResult::not_checked(evidence))
     }
 
     /// A model's finding. A verdict that does not count is nobody's.
-    pub(super) fn judged(rule: &Rule, note: Option<String>, mut found: Found) -> Self {
+    pub(super) fn judged(rule: &Rule, note: Option<String>, mut found: CheckResult) -> Self {
         if let Some(note) = note {
             found.evidence = format!("{} ({note})", found.evidence);
         }

@@ -26,7 +26,7 @@ use agenthub_sdk::{
 pub use call::Call;
 pub use finding::{By, Counts, Finding, NoProcedure, Procedure, Report, Verdict};
 pub use recorded::{Asked, FindError, Journals, Recorded, asked};
-pub use transcript::{Passage, Tool, Transcript, What};
+pub use transcript::{Passage, PassageKind, Tool, Transcript};
 
 use checks::Checked;
 

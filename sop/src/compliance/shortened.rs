@@ -74,14 +74,14 @@ fn cut(text: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{Passage, What},
+        super::{Passage, PassageKind},
         *,
     };
 
     fn transcript(texts: impl Iterator<Item = String>) -> Transcript {
         let passages = (1..).zip(texts).map(|(number, text)| Passage {
             number,
-            what: What::Result,
+            what: PassageKind::Result,
             title: "x".into(),
             text,
         });

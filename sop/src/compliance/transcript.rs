@@ -48,7 +48,7 @@ pub struct Passage {
     /// From 1, without gaps.
     pub number: u32,
     /// Its kind.
-    pub what: What,
+    pub what: PassageKind,
     /// The same in words, with who said it.
     pub title: String,
     /// Its text, word for word.
@@ -58,7 +58,7 @@ pub struct Passage {
 /// Kind of a passage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum What {
+pub enum PassageKind {
     /// Something that was said earlier in the conversation.
     Earlier,
     /// The request.
@@ -186,7 +186,7 @@ impl<'a> Writing<'a> {
                 StepRequest::ToolCalled(call) => self.call(step, called(call), *at_ms),
                 StepRequest::Delegated(sent) => self.call(step, delegated(sent), *at_ms),
                 StepRequest::Said { text } => {
-                    self.add(What::Words, "the agent, on the way", text.clone());
+                    self.add(PassageKind::Words, "the agent, on the way", text.clone());
                 }
                 _ => {}
             },
@@ -205,7 +205,7 @@ impl<'a> Writing<'a> {
         }
     }
 
-    fn add(&mut self, what: What, title: impl Into<String>, text: String) -> u32 {
+    fn add(&mut self, what: PassageKind, title: impl Into<String>, text: String) -> u32 {
         let number = u32::try_from(self.out.passages.len() + 1).unwrap_or(u32::MAX);
         self.out.passages.push(Passage {
             number,
@@ -218,7 +218,7 @@ impl<'a> Writing<'a> {
 
     fn request(&mut self, message: &Message) {
         if let Some(text) = message.text() {
-            self.add(What::Request, "the request", text);
+            self.add(PassageKind::Request, "the request", text);
         }
         for part in &message.parts {
             let Part::Data { label, value } = part else {
@@ -236,7 +236,7 @@ impl<'a> Writing<'a> {
                 _ => {}
             }
             let title = format!("what went with the request: {label}");
-            self.add(What::Request, title, value.to_string());
+            self.add(PassageKind::Request, title, value.to_string());
         }
     }
 
@@ -258,7 +258,7 @@ impl<'a> Writing<'a> {
                     Role::User => "the request before, earlier in the conversation",
                     Role::System | Role::Tool => continue,
                 };
-                self.add(What::Earlier, who, said(&message));
+                self.add(PassageKind::Earlier, who, said(&message));
             }
         }
     }
@@ -276,7 +276,7 @@ impl<'a> Writing<'a> {
             (task, inputs) => format!("{task}\n{inputs}"),
         };
         let title = format!("call {number} to {}", call.name());
-        call.passage = self.add(What::Call, title, text);
+        call.passage = self.add(PassageKind::Call, title, text);
         (call.turn, call.begun_ms) = (self.turn, at_ms);
         self.out.calls.push(call);
         self.calls.insert(step, number - 1);
@@ -285,7 +285,7 @@ impl<'a> Writing<'a> {
     fn returned(&mut self, step: &StepId, result: &StepResult, at_ms: u64) {
         let Some(&at) = self.calls.get(step) else {
             if let StepResult::Failed(failure) = result {
-                self.add(What::Result, "a failure", failure.message.clone());
+                self.add(PassageKind::Result, "a failure", failure.message.clone());
             }
             return;
         };
@@ -321,19 +321,23 @@ impl<'a> Writing<'a> {
             call.name(),
             at + 1
         );
-        self.add(What::Result, title, text);
+        self.add(PassageKind::Result, title, text);
     }
 
     fn answered(&mut self, step: &StepId, answer: &Completion) {
         self.turn += 1;
         if !answer.text.trim().is_empty() {
-            self.add(What::Words, "the agent, on the way", answer.text.clone());
+            self.add(
+                PassageKind::Words,
+                "the agent, on the way",
+                answer.text.clone(),
+            );
         }
         for (number, wanted) in (1..).zip(&answer.tool_calls) {
             let call = StepId::new(format!("{step}/call-{number}"));
             if !self.begun.contains(&call) {
                 let title = format!("a call to {} that did not go out", wanted.name);
-                self.add(What::NotCalled, title, wanted.arguments.to_string());
+                self.add(PassageKind::NotCalled, title, wanted.arguments.to_string());
             }
         }
     }
@@ -355,14 +359,14 @@ impl<'a> Writing<'a> {
         };
         // The model's last words are mostly the answer.
         let last = self.out.passages.last();
-        if last.is_some_and(|last| last.what == What::Words && last.text == *text) {
+        if last.is_some_and(|last| last.what == PassageKind::Words && last.text == *text) {
             self.out.passages.pop();
         }
-        let number = self.add(What::Outcome, title, text.clone());
+        let number = self.add(PassageKind::Outcome, title, text.clone());
         let is_answer = matches!(outcome, RunOutcome::Completed { .. });
         self.out.answer = is_answer.then_some(number);
         if !data.is_null() {
-            self.add(What::Outcome, "the answer as data", data.to_string());
+            self.add(PassageKind::Outcome, "the answer as data", data.to_string());
         }
     }
 }

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::{
     Passage, Procedure, Transcript, Verdict,
-    checks::Found,
+    checks::CheckResult,
     prompt::{again, request},
 };
 use crate::Rule;
@@ -43,7 +43,7 @@ pub(super) async fn judged(
     procedure: &Procedure,
     transcript: &Transcript,
     rules: &[&Rule],
-) -> Vec<Found> {
+) -> Vec<CheckResult> {
     let (asked, rest) = rules.split_at(rules.len().min(AT_ONCE * QUESTIONS));
     let questions: Vec<_> = asked
         .chunks(AT_ONCE)
@@ -60,7 +60,7 @@ pub(super) async fn judged(
     let mut found = answers.collect::<Vec<_>>().await.concat();
     found.extend(rest.iter().map(|_| {
         let most = AT_ONCE * QUESTIONS;
-        Found::not_checked(format!("a model is asked about {most} rules at most"))
+        CheckResult::not_checked(format!("a model is asked about {most} rules at most"))
     }));
     found
 }
@@ -70,7 +70,7 @@ async fn ask(
     transcript: &Transcript,
     rules: &[&Rule],
     mut request: Request,
-) -> Vec<Found> {
+) -> Vec<CheckResult> {
     let mut answer = Answer::default();
     for is_last in [false, true] {
         let asking = model.complete(request.clone(), DeltaSink::ignored());
@@ -110,7 +110,7 @@ struct Answer(BTreeMap<String, Judgement>);
 #[derive(Clone, Debug, Deserialize)]
 struct Judgement {
     id: String,
-    verdict: Told,
+    verdict: StatedVerdict,
     #[serde(default)]
     passage: Value,
     #[serde(default)]
@@ -121,7 +121,7 @@ struct Judgement {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Told {
+enum StatedVerdict {
     Kept,
     Broken,
     NotApplicable,
@@ -164,35 +164,35 @@ impl Answer {
     }
 
     /// The finding on each rule; `nothing` is said of those without a verdict.
-    fn decided(&self, rules: &[&Rule], transcript: &Transcript, nothing: &str) -> Vec<Found> {
+    fn decided(&self, rules: &[&Rule], transcript: &Transcript, nothing: &str) -> Vec<CheckResult> {
         let found = rules.iter().map(|rule| match self.0.get(&rule.id) {
             Some(judgement) => judgement.decided(transcript),
-            None => Found::not_checked(nothing),
+            None => CheckResult::not_checked(nothing),
         });
         found.collect()
     }
 }
 
 impl Judgement {
-    fn decided(&self, transcript: &Transcript) -> Found {
+    fn decided(&self, transcript: &Transcript) -> CheckResult {
         let reason = short(&self.reason);
         let (verdict, word) = match self.verdict {
-            Told::Kept => (Verdict::Kept, "kept"),
-            Told::Broken => (Verdict::Broken, "broken"),
-            Told::NotApplicable => (Verdict::NotApplicable, "not applicable"),
-            Told::Unclear => {
-                return Found::not_checked(format!("the model could not tell: {reason}"));
+            StatedVerdict::Kept => (Verdict::Kept, "kept"),
+            StatedVerdict::Broken => (Verdict::Broken, "broken"),
+            StatedVerdict::NotApplicable => (Verdict::NotApplicable, "not applicable"),
+            StatedVerdict::Unclear => {
+                return CheckResult::not_checked(format!("the model could not tell: {reason}"));
             }
         };
         match quoted(&self.quotation, self.passage.as_u64(), transcript) {
-            Some(passage) => Found {
+            Some(passage) => CheckResult {
                 quotation: Some(short(&self.quotation)),
                 source: Some(passage.title.clone()),
-                ..Found::new(verdict, reason)
+                ..CheckResult::new(verdict, reason)
             },
             None => {
                 let quotation = short(&self.quotation);
-                Found::not_checked(format!(
+                CheckResult::not_checked(format!(
                     "the model's verdict ({word}) does not count, as its quotation {quotation:?} does not stand in what happened: {reason}"
                 ))
             }

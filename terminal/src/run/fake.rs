@@ -23,7 +23,7 @@ type Frames = Pin<Box<dyn Stream<Item = Result<Frame, Status>> + Send>>;
 
 /// Script of one stream of frames.
 #[derive(Clone, Debug)]
-pub(super) enum Shown {
+pub(super) enum StreamScript {
     /// It is refused.
     Refused(Status),
     /// These frames, and then this end, if it ends.
@@ -33,7 +33,7 @@ pub(super) enum Shown {
 /// Requests that it got, and its answers.
 #[derive(Debug, Default)]
 pub(super) struct Script {
-    pub(super) streams: VecDeque<Shown>,
+    pub(super) streams: VecDeque<StreamScript>,
     /// Behind which frame each stream was asked for.
     pub(super) asked: Vec<u64>,
     pub(super) started: Vec<pb::StartRunRequest>,
@@ -145,9 +145,9 @@ impl Cortex for Service {
         let mut script = self.script.lock().expect("nobody panics");
         script.asked.push(request.into_inner().after_sequence);
         let stream = script.streams.pop_front();
-        match stream.unwrap_or_else(|| Shown::Refused(Status::not_found("no such run"))) {
-            Shown::Refused(status) => Err(status),
-            Shown::Frames(frames, end) => {
+        match stream.unwrap_or_else(|| StreamScript::Refused(Status::not_found("no such run"))) {
+            StreamScript::Refused(status) => Err(status),
+            StreamScript::Frames(frames, end) => {
                 let shown = tokio_stream::iter(frames.into_iter().map(Ok));
                 Ok(Response::new(match end {
                     Some(status) if status.code() == tonic::Code::Ok => Box::pin(shown),

@@ -148,10 +148,10 @@ mod tests {
     use tonic::Status;
 
     use super::*;
-    use crate::run::fake::{Fake, Script, Shown, frames};
+    use crate::run::fake::{Fake, Script, StreamScript, frames};
 
     /// The news of a run until its end, with what was asked for meanwhile.
-    async fn news(streams: Vec<Shown>, after: u64) -> (Vec<String>, Vec<u64>) {
+    async fn news(streams: Vec<StreamScript>, after: u64) -> (Vec<String>, Vec<u64>) {
         let script = Script {
             streams: streams.into(),
             ..Script::default()
@@ -183,7 +183,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_run_is_followed_to_its_end() {
-        let (seen, asked) = news(vec![Shown::Frames(frames(1, 3, true), None)], 0).await;
+        let (seen, asked) = news(vec![StreamScript::Frames(frames(1, 3, true), None)], 0).await;
         assert_eq!(seen, ["m1", "m2", "m3"]);
         assert_eq!(asked, [0]);
     }
@@ -195,11 +195,11 @@ mod tests {
     async fn no_frame_is_missing_or_doubled_where_streams_break() {
         let over = Some(Status::ok(""));
         let streams = vec![
-            Shown::Frames(frames(1, 2, false), away()),
-            Shown::Refused(Status::unavailable("not yet")),
-            Shown::Frames(frames(2, 3, false), over),
-            Shown::Frames(frames(5, 6, true), None),
-            Shown::Frames(frames(4, 6, true), None),
+            StreamScript::Frames(frames(1, 2, false), away()),
+            StreamScript::Refused(Status::unavailable("not yet")),
+            StreamScript::Frames(frames(2, 3, false), over),
+            StreamScript::Frames(frames(5, 6, true), None),
+            StreamScript::Frames(frames(4, 6, true), None),
         ];
         let (seen, asked) = news(streams, 0).await;
         let seen: Vec<&str> = seen.iter().map(String::as_str).collect();
@@ -213,7 +213,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_comes_back_sees_what_came_since() {
-        let (seen, asked) = news(vec![Shown::Frames(frames(4, 5, true), None)], 3).await;
+        let (seen, asked) = news(vec![StreamScript::Frames(frames(4, 5, true), None)], 3).await;
         assert_eq!(seen, ["m4", "m5"]);
         assert_eq!(asked, [3]);
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::{steps::Step, view::View};
+use super::{run_view::View, steps::Step};
 use crate::output::{cut, plain};
 
 /// Interval at which the spinner turns.
@@ -106,7 +106,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::run::view::tests::frame;
+    use crate::run::run_view::tests::frame;
 
     /// spec: ORC-4
     #[test]

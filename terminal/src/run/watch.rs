@@ -18,8 +18,8 @@ use super::{
     keys::Keys,
     line::Line,
     result_file::ResultFile,
+    run_view::{Asked, End, Show, View},
     screen::{Screen, width},
-    view::{Asked, End, Show, View},
 };
 use crate::{
     calls::{hub_flag, program},

@@ -22,7 +22,7 @@ use serde_json::json;
 use super::check::{Check, Issue, Verdict};
 use crate::text::{folded::excerpt, parsed::Text, phrases::Phrases};
 pub(super) use criterion::Criterion;
-use test::{Found, Test, all_hold};
+use test::{Finding, Test, all_hold};
 
 /// Weight of all criteria together.
 const WEIGHT: f64 = 3.0;
@@ -43,14 +43,14 @@ pub fn computed(criterion: &str, text: &str) -> Option<Computed> {
     let text = Text::new(text);
     let phrases = Phrases::new(&text, None);
     let decided = tests.iter().map(|test| test.decide(&text, &phrases));
-    let found: Vec<Found> = decided.collect();
+    let found: Vec<Finding> = decided.collect();
     Some(Computed {
         holds: all_hold(&found),
         evidence: evidence(&found),
     })
 }
 
-fn evidence(found: &[Found]) -> String {
+fn evidence(found: &[Finding]) -> String {
     let evidence: Vec<&str> = found.iter().map(|f| f.evidence.as_str()).collect();
     evidence.join("; ")
 }
@@ -100,7 +100,7 @@ pub(super) fn checks(text: &Text, phrases: &Phrases<'_>, criteria: &[Criterion])
 /// All tests have to hold; the first that does not tells what to do. Where that depends on how the draft is read, a model is asked.
 fn decide(check: Check, text: &Text, phrases: &Phrases<'_>, tests: &[Test]) -> Check {
     let decided = tests.iter().map(|test| test.decide(text, phrases));
-    let found: Vec<Found> = decided.collect();
+    let found: Vec<Finding> = decided.collect();
     let evidence = evidence(&found);
     let failed = match all_hold(&found) {
         Some(true) => return check.pass(evidence),

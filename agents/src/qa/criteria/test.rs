@@ -43,7 +43,7 @@ pub(crate) enum Test {
 
 /// Finding of a test.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct Finding {
     /// `None` where it could not be told.
     pub(crate) holds: Option<bool>,
     pub(crate) evidence: String,
@@ -112,15 +112,15 @@ impl Test {
         })
     }
 
-    pub(crate) fn decide(&self, text: &Text, phrases: &Phrases<'_>) -> Found {
+    pub(crate) fn decide(&self, text: &Text, phrases: &Phrases<'_>) -> Finding {
         match self {
             Self::Any(items) => {
                 let found = items.iter().map(|item| contained(text, phrases, item));
-                let found: Vec<Found> = found.collect();
+                let found: Vec<Finding> = found.collect();
                 let best = |holds| found.iter().find(|found| found.holds == holds);
                 match best(Some(true)).or(best(None)) {
                     Some(best) => best.clone(),
-                    None => Found {
+                    None => Finding {
                         holds: Some(false),
                         evidence: "none of them is in the draft".to_owned(),
                         fix: Some(Fix::AppendOneOf(items.clone())),
@@ -129,7 +129,7 @@ impl Test {
             }
             Self::All(items) => {
                 let found = items.iter().map(|item| contained(text, phrases, item));
-                let found: Vec<Found> = found.collect();
+                let found: Vec<Finding> = found.collect();
                 let holds = all_hold(&found);
                 let worst = found.iter().find(|found| found.holds == holds);
                 match (holds, worst) {
@@ -143,7 +143,7 @@ impl Test {
             Self::Lacks(item) | Self::StartsWith(item) | Self::EndsWith(item)
                 if Folded::new(item).as_str().is_empty() =>
             {
-                Found {
+                Finding {
                     holds: None,
                     evidence: "the text has nothing that can be seen".to_owned(),
                     fix: None,
@@ -152,7 +152,7 @@ impl Test {
             Self::Lacks(item) => {
                 let (is_said, evidence) =
                     phrases.find(text, item).is_said_in(text, phrases.absence());
-                Found {
+                Finding {
                     holds: is_said.map(|is_said| !is_said),
                     evidence,
                     fix: (is_said == Some(true)).then(|| Fix::Remove(item.clone())),
@@ -181,7 +181,7 @@ impl Test {
 }
 
 /// Tells whether all of them hold, as far as that is known: one that does not is enough.
-pub(crate) fn all_hold(found: &[Found]) -> Option<bool> {
+pub(crate) fn all_hold(found: &[Finding]) -> Option<bool> {
     if found.iter().any(|found| found.holds == Some(false)) {
         return Some(false);
     }
@@ -190,9 +190,9 @@ pub(crate) fn all_hold(found: &[Found]) -> Option<bool> {
 }
 
 /// Tells whether a text is in the draft word for word.
-fn contained(text: &Text, phrases: &Phrases<'_>, item: &str) -> Found {
+fn contained(text: &Text, phrases: &Phrases<'_>, item: &str) -> Finding {
     if Folded::new(item).as_str().is_empty() {
-        return Found {
+        return Finding {
             holds: None,
             evidence: "the text has nothing that can be seen".to_owned(),
             fix: None,
@@ -205,41 +205,41 @@ fn contained(text: &Text, phrases: &Phrases<'_>, item: &str) -> Found {
         _ if evidence.starts_with("only") => format!("{shown} is there {evidence}"),
         _ => format!("{shown} is not in the draft"),
     };
-    Found {
+    Finding {
         holds,
         evidence,
         fix: (holds == Some(false)).then(|| Fix::Append(item.to_owned())),
     }
 }
 
-fn told(outcome: Result<String, String>) -> Found {
+fn told(outcome: Result<String, String>) -> Finding {
     let holds = Some(outcome.is_ok());
     let (Ok(evidence) | Err(evidence)) = outcome;
-    Found {
+    Finding {
         holds,
         evidence,
         fix: None,
     }
 }
 
-fn told_so(holds: bool, evidence: String) -> Found {
+fn told_so(holds: bool, evidence: String) -> Finding {
     told(if holds { Ok(evidence) } else { Err(evidence) })
 }
 
-fn at_the_edge(holds: Option<bool>, evidence: String) -> Found {
+fn at_the_edge(holds: Option<bool>, evidence: String) -> Finding {
     let evidence = match holds {
         Some(_) => evidence,
         None => format!("{evidence}; the marks there count or not"),
     };
-    Found {
+    Finding {
         holds,
         evidence,
         fix: None,
     }
 }
 
-fn of_check(check: Check) -> Found {
-    Found {
+fn of_check(check: Check) -> Finding {
+    Finding {
         holds: (check.verdict != Verdict::NotChecked).then_some(check.verdict == Verdict::Pass),
         evidence: check.evidence,
         fix: check.issue.and_then(|issue| issue.fix),
@@ -280,7 +280,7 @@ mod tests {
 
     const DRAFT: &str = "Come to the fair!\nBook now: https://a.example #fair";
 
-    fn found(kind: &str, value: Value) -> Found {
+    fn found(kind: &str, value: Value) -> Finding {
         let test = Test::read(&json!({ "kind": kind, "value": value }));
         let text = Text::new(DRAFT);
         let phrases = Phrases::new(&text, None);

@@ -13,7 +13,7 @@ use crate::{
     Error,
     access::{Call, decide},
     caller::Caller,
-    dedupe::{self, Key, Known, Seen},
+    dedupe::{self, Key, Known, PublishOutcome},
     event_id, fields,
     log::{Entry, Published},
     sealed::Sealed,
@@ -75,7 +75,7 @@ impl Core {
             let entry = Entry::Published(published);
             let record = self.next_record(caller, order.clone(), entry, now);
             // All that the state keeps of such a record, besides its delivery.
-            let seen = Seen {
+            let seen = PublishOutcome {
                 digest: dedupe::short(&digest),
                 position: at,
                 stamp: now.unix_seconds(),

@@ -85,7 +85,7 @@ impl Machine {
         };
         let mut records = Vec::new();
         let log = SqliteLog::open(self.folder(), &options, |found| {
-            if let Found::Record(record) = found {
+            if let LogPart::Record(record) = found {
                 records.push(record.clone());
             }
             Ok(())

@@ -58,7 +58,7 @@ use crate::Error;
 pub(crate) use beside::{Beside, beside, copy};
 pub(crate) use ended::{Keeping, Segment};
 pub(crate) use pages::Pages;
-pub(crate) use read::{Found, Reader};
+pub(crate) use read::{LogPart, Reader};
 pub(crate) use recover::{Replayed, replay, replay_changes};
 pub(crate) use schema::SCHEMA;
 pub(crate) use schema::is_in_use;
@@ -166,7 +166,7 @@ impl SqliteLog {
     pub(crate) fn open(
         folder: &Path,
         options: &Options,
-        each: impl FnMut(Found<'_>) -> Result<(), String> + Send,
+        each: impl FnMut(LogPart<'_>) -> Result<(), String> + Send,
     ) -> Result<Self, OpenError> {
         let lock = schema::lock(folder)?;
         let path = folder.join(FILE);

@@ -14,7 +14,7 @@ use super::{
 
 /// Parts of a log, in the order in which they are read.
 #[derive(Debug)]
-pub(crate) enum Found<'a> {
+pub(crate) enum LogPart<'a> {
     /// A record that a part of the snapshot refers to.
     Kept(&'a Record),
     /// A part of the snapshot.
@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn parts(
         &self,
         head: &Head,
-        mut each: impl FnMut(Found<'_>) -> Result<(), String>,
+        mut each: impl FnMut(LogPart<'_>) -> Result<(), String>,
     ) -> Result<(), OpenError> {
         let problem = |reason| OpenError::Snapshot {
             path: self.path.to_owned(),
@@ -152,11 +152,11 @@ impl<'a> Reader<'a> {
         for part in [Part::Kept, Part::State] {
             snapshot::each(self.connection, head, part, |payload| {
                 if part == Part::State {
-                    return each(Found::Part(payload)).map_err(problem);
+                    return each(LogPart::Part(payload)).map_err(problem);
                 }
                 for position in snapshot::positions(payload) {
                     let record = self.record(position)?;
-                    each(Found::Kept(&record)).map_err(problem)?;
+                    each(LogPart::Kept(&record)).map_err(problem)?;
                 }
                 Ok(())
             })?;

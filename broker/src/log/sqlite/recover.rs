@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    super::OpenError, Found, Position, batch::Batch, beside::Beside, read::Reader, row::RowRef,
+    super::OpenError, LogPart, Position, batch::Batch, beside::Beside, read::Reader, row::RowRef,
 };
 
 /// Batches read ahead of the fold.
@@ -23,14 +23,14 @@ const ROWS: u64 = 20_000;
 /// [`OpenError`] for damage, and for errors of `each`.
 pub(crate) fn replay(
     reader: &Reader<'_>,
-    mut each: impl FnMut(Found<'_>) -> Result<(), String> + Send,
+    mut each: impl FnMut(LogPart<'_>) -> Result<(), String> + Send,
 ) -> Result<Position, OpenError> {
     let after = match reader.snapshot()? {
         None => Position(reader.first.0 - 1),
         Some(head) => {
             reader.parts(&head, &mut each)?;
-            reader.ended(|heads| each(Found::Ended(heads)))?;
-            reader.seen(head.position, |publishes| each(Found::Seen(publishes)))?;
+            reader.ended(|heads| each(LogPart::Ended(heads)))?;
+            reader.seen(head.position, |publishes| each(LogPart::Seen(publishes)))?;
             head.position
         }
     };
@@ -49,7 +49,7 @@ pub(crate) fn replay(
 /// As [`replay`].
 pub(crate) fn replay_changes(
     log: &Beside,
-    mut each: impl FnMut(Found<'_>) -> Result<(), String> + Send,
+    mut each: impl FnMut(LogPart<'_>) -> Result<(), String> + Send,
 ) -> Result<Replayed, OpenError> {
     let (snapshot, mut next, last) = log.read(|reader| {
         let Some(head) = reader.snapshot()? else {
@@ -93,7 +93,7 @@ struct Batches {
 /// Folds, on another thread, what `read` produces.
 fn fold_apart(
     damaged: impl Fn(u64, String) -> OpenError,
-    each: impl FnMut(Found<'_>) -> Result<(), String> + Send,
+    each: impl FnMut(LogPart<'_>) -> Result<(), String> + Send,
     read: impl FnOnce(&Batches) -> Result<bool, OpenError>,
 ) -> Result<(), OpenError> {
     let (full, batches) = sync_channel(AHEAD);
@@ -139,11 +139,11 @@ fn read(
 fn fold(
     batches: &Receiver<Batch>,
     empty: &SyncSender<Batch>,
-    mut each: impl FnMut(Found<'_>) -> Result<(), String>,
+    mut each: impl FnMut(LogPart<'_>) -> Result<(), String>,
 ) -> Result<(), (u64, String)> {
     let mut take = |row: RowRef<'_>| {
         let record = row.record()?;
-        each(Found::Record(&record))
+        each(LogPart::Record(&record))
     };
     for mut batch in batches {
         for row in batch.iter() {

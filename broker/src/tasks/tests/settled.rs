@@ -239,7 +239,7 @@ fn delegated(tasks: &mut Tasks, n: u64) {
         context_id: context.clone(),
         ..request
     };
-    let seen = Seen {
+    let seen = PublishOutcome {
         digest: n,
         position: Position(n),
         stamp: 1_700_000_000,

@@ -35,7 +35,7 @@ pub(crate) struct Input {
 /// Result of a look.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Seen {
+pub(crate) struct TurnContext {
     /// The agents that are here.
     pub(crate) agents: Agents,
     /// Those that the user's words name.

@@ -16,7 +16,7 @@ use self::stage::Run;
 use super::*;
 use crate::chat::prompt::{Agents, Named, Present, Running};
 
-fn seen() -> Seen {
+fn seen() -> TurnContext {
     let present = |name: &str, skill: &str| Present {
         card: std::sync::Arc::new(
             Card::new(name, "An agent")
@@ -26,10 +26,10 @@ fn seen() -> Seen {
         topics: Some(Vec::new()),
     };
     let agents = [present("digger", "dig"), present("singer", "sing")];
-    Seen {
+    TurnContext {
         agents: Agents::of(&agents, ""),
         history: vec![Message::user("hello"), Message::assistant("Hello!")],
-        ..Seen::default()
+        ..TurnContext::default()
     }
 }
 
@@ -65,9 +65,9 @@ fn a_turn_looks_asks_and_answers() {
 #[test]
 fn a_look_that_was_broken_off_is_taken_again_after_a_while() {
     let mut run = Run::new(|_| {});
-    let broken_off = Seen {
+    let broken_off = TurnContext {
         again_at_ms: Some(7),
-        ..Seen::default()
+        ..TurnContext::default()
     };
     run.sees("look-1", &broken_off);
     assert_eq!(run.wanted(), ["pause-1"]);

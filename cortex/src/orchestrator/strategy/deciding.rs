@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{
     super::{
-        kept::Seen,
+        kept::PlanningContext,
         note,
         prompt::Prompt,
         proposal::{self, Action, Ending, Proposal, Refusal},
@@ -38,7 +38,7 @@ pub(super) enum Accepted {
 }
 
 impl Play<'_> {
-    pub(super) fn decide(&mut self, turn: u32, seen: &Seen) -> Result<Accepted, Next> {
+    pub(super) fn decide(&mut self, turn: u32, seen: &PlanningContext) -> Result<Accepted, Next> {
         let mut rejected = None;
         let mut last = None;
         for attempt in 1..=TRIES {
@@ -95,7 +95,7 @@ impl Play<'_> {
     fn prompt<'p>(
         &'p self,
         turn: u32,
-        seen: &'p Seen,
+        seen: &'p PlanningContext,
         rejected: Option<&'p Rejected>,
     ) -> Prompt<'p> {
         Prompt {
@@ -118,7 +118,7 @@ impl Play<'_> {
     fn accept(
         &mut self,
         turn: u32,
-        seen: &Seen,
+        seen: &PlanningContext,
         answer: &str,
         last: &mut Option<Proposal>,
     ) -> Result<Result<Accepted, Refusal>, Next> {
@@ -163,7 +163,7 @@ impl Play<'_> {
     fn replan(
         &mut self,
         turn: u32,
-        seen: &Seen,
+        seen: &PlanningContext,
         patch: &Value,
         why: &str,
     ) -> Result<Result<(), Refusal>, Next> {
@@ -193,7 +193,7 @@ impl Play<'_> {
         Ok(Ok(()))
     }
 
-    fn admit(&self, seen: &Seen, patch: &Value) -> Result<Plan, Refusal> {
+    fn admit(&self, seen: &PlanningContext, patch: &Value) -> Result<Plan, Refusal> {
         let offers: Vec<Offer> = seen.offers.iter().map(|o| o.offer.clone()).collect();
         let begun: BTreeSet<String> = self.reached.steps.keys().cloned().collect();
         let is_failed = |step: &&String| self.reached.state(step) == StepState::Failed;

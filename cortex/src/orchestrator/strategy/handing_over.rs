@@ -15,7 +15,7 @@ use super::{
     super::{
         criteria,
         handoff::{HandoffPayload, Misfit},
-        kept::{Review, Seen, Work, WorkState},
+        kept::{PlanningContext, Review, Work, WorkState},
         note,
         rounds::steps_in,
         rules::{GENERATION, Handover, QA, misfit},
@@ -30,7 +30,7 @@ impl Play<'_> {
     pub(super) fn hand_over(
         &mut self,
         turn: u32,
-        seen: &Seen,
+        seen: &PlanningContext,
         handover: Handover,
     ) -> Result<(), Next> {
         let Handover {
@@ -316,7 +316,7 @@ struct Delivered {
 ///
 /// The reason why it cannot be asked.
 fn other<'s>(
-    seen: &'s Seen,
+    seen: &'s PlanningContext,
     agent: &str,
     capability: &str,
     payload: &HandoffPayload,

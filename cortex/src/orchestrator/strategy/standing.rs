@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     super::{
         handoff::Instructions,
-        kept::{Input, Reached, Seen, Work},
+        kept::{Input, PlanningContext, Reached, Work},
     },
     Play,
 };
@@ -20,7 +20,7 @@ pub(super) struct Standing {
     told: Instructions,
     material: Value,
     thread: Value,
-    begun_with: Seen,
+    begun_with: PlanningContext,
     reached: Reached,
     phase: &'static str,
     asks_for_more: bool,

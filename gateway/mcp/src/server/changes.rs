@@ -24,7 +24,7 @@ const TELLING: Duration = Duration::from_secs(5);
 
 /// The list that clients were last able to see.
 #[derive(Debug, PartialEq)]
-enum Shown {
+enum ListedTools {
     /// It was not looked at yet.
     Unknown,
     /// There was no hub.
@@ -65,12 +65,12 @@ impl Changes {
     /// Watches the hub and tells the clients. Never ends.
     pub(super) async fn watch(&self, hub: &Hub) {
         let mut state = hub.state();
-        let mut shown = Shown::Unknown;
+        let mut shown = ListedTools::Unknown;
         loop {
             let now = state.borrow_and_update().clone();
             match now {
                 State::Away(_) => {
-                    shown = Shown::Nothing;
+                    shown = ListedTools::Nothing;
                     if state.changed().await.is_err() {
                         return;
                     }
@@ -81,7 +81,12 @@ impl Changes {
     }
 
     /// Follows one connection, until there is another or none.
-    async fn follow(&self, client: &Client, state: &mut watch::Receiver<State>, shown: &mut Shown) {
+    async fn follow(
+        &self,
+        client: &Client,
+        state: &mut watch::Receiver<State>,
+        shown: &mut ListedTools,
+    ) {
         let mut directory = client.directory().changed();
         let mut connection = client.connection();
         loop {
@@ -92,12 +97,13 @@ impl Changes {
                 true => {
                     let mut tools = client.agent_tools().await;
                     tools.retain(|tool| tool.online);
-                    Shown::Tools(tools)
+                    ListedTools::Tools(tools)
                 }
                 // Nothing is told of a hub that went away: there is nothing to list until it is back.
-                false => Shown::Nothing,
+                false => ListedTools::Nothing,
             };
-            let is_news = *shown != Shown::Unknown && now != Shown::Nothing && now != *shown;
+            let is_news =
+                *shown != ListedTools::Unknown && now != ListedTools::Nothing && now != *shown;
             *shown = now;
             if is_news {
                 self.count.send_modify(|count| *count += 1);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Resolved, Unknown, Wanted, closest, shown};
+use super::{NamedTarget, Resolved, Unknown, closest, shown};
 use crate::client::{Offer, Offered};
 
 /// The most tools that a model is offered.
@@ -27,7 +27,7 @@ impl Chosen {
     pub(super) fn tools(
         &mut self,
         name: &str,
-        wanted: &Wanted<'_>,
+        wanted: &NamedTarget<'_>,
         offers: &BTreeMap<&str, Result<Offer, String>>,
     ) {
         let Some((server, offer)) = wanted.server().and_then(|s| offers.get_key_value(s)) else {
@@ -38,17 +38,17 @@ impl Chosen {
             Err(why) => return self.wrong(name, why.clone(), Some(format!("see [mcp.{server}] in the settings; with --log debug the log shows what the server says"))),
         };
         match wanted {
-            Wanted::Agent(_) => {}
-            Wanted::Server(_) if offer.tools.is_empty() => {
+            NamedTarget::Agent(_) => {}
+            NamedTarget::Server(_) if offer.tools.is_empty() => {
                 let why = format!("the MCP server {server} offers no tools");
                 self.wrong(name, why, None);
             }
-            Wanted::Server(_) => {
+            NamedTarget::Server(_) => {
                 for offered in &offer.tools {
                     self.tool(name, server, offered, &offered.full_name);
                 }
             }
-            Wanted::Tool { tool, named, .. } => {
+            NamedTarget::Tool { tool, named, .. } => {
                 match offer.tools.iter().find(|o| o.name == *tool) {
                     Some(offered) => {
                         self.tool(name, server, offered, named.unwrap_or(&offered.full_name));

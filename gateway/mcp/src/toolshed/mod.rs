@@ -58,7 +58,7 @@ pub struct Unknown {
 
 /// Target of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Wanted<'a> {
+enum NamedTarget<'a> {
     Agent(&'a str),
     /// All tools of a server.
     Server(&'a str),
@@ -146,7 +146,7 @@ impl Toolshed {
         for (name, wanted) in wanted {
             match wanted {
                 None => chosen.unknown.push(self.unknown(name)),
-                Some(Wanted::Agent(agent)) => chosen.agent(agent),
+                Some(NamedTarget::Agent(agent)) => chosen.agent(agent),
                 Some(wanted) => chosen.tools(name, &wanted, &offers),
             }
         }
@@ -166,11 +166,11 @@ impl Toolshed {
         (server, offer.map_err(|error| error.to_string()))
     }
 
-    fn wanted<'a>(&'a self, name: &'a str) -> Option<Wanted<'a>> {
+    fn wanted<'a>(&'a self, name: &'a str) -> Option<NamedTarget<'a>> {
         if let Some((key, named)) = self.0.names.get_key_value(name) {
             return Some(match named {
-                Named::Agent(agent) => Wanted::Agent(agent),
-                Named::Tool { server, tool } => Wanted::Tool {
+                Named::Agent(agent) => NamedTarget::Agent(agent),
+                Named::Tool { server, tool } => NamedTarget::Tool {
                     server,
                     tool,
                     named: Some(key),
@@ -178,11 +178,11 @@ impl Toolshed {
             });
         }
         if self.0.servers.contains_key(name) {
-            return Some(Wanted::Server(name));
+            return Some(NamedTarget::Server(name));
         }
         let (server, tool) = name.split_once('.')?;
         let is_one = self.0.servers.contains_key(server) && !tool.is_empty();
-        is_one.then_some(Wanted::Tool {
+        is_one.then_some(NamedTarget::Tool {
             server,
             tool,
             named: None,
@@ -213,7 +213,7 @@ impl Toolshed {
     }
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> NamedTarget<'a> {
     fn server(&self) -> Option<&'a str> {
         match self {
             Self::Agent(_) => None,

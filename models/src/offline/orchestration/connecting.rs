@@ -11,7 +11,7 @@ const MAX_DEPTH: usize = 3;
 const OBJECTIVE: &str = "objective";
 
 /// Something that an earlier step gives.
-pub(super) struct Given<'a> {
+pub(super) struct StepOutput<'a> {
     /// The step's name.
     pub(super) step: &'a str,
     /// The JSON Schema of its output.
@@ -37,7 +37,7 @@ pub(super) fn required(schema: &Value) -> impl Iterator<Item = &str> {
 pub(super) fn source(
     property: &str,
     form: &Value,
-    earlier: &[Given<'_>],
+    earlier: &[StepOutput<'_>],
     input: &Value,
 ) -> Option<String> {
     let wanted = types(form);

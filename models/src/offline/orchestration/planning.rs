@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Board, Offer,
-    connecting::{Given, may_be_text, properties, required, source},
+    connecting::{StepOutput, may_be_text, properties, required, source},
 };
 use crate::relevance::{self, Card, Skill};
 
@@ -92,10 +92,10 @@ fn payload(
     offer: &Offer,
 ) -> Option<Map<String, Value>> {
     let schema = offer.input_schema.as_ref()?;
-    let earlier: Vec<Given<'_>> = planned
+    let earlier: Vec<StepOutput<'_>> = planned
         .iter()
         .filter_map(|step| {
-            Some(Given {
+            Some(StepOutput {
                 step: &step.name,
                 schema: step.offer.output_schema.as_ref()?,
             })

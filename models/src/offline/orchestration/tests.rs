@@ -33,7 +33,7 @@ fn what_a_capability_needs_is_found_by_name_and_type() {
         }),
         json!(["paint", "plan"]),
     );
-    let earlier = [Given {
+    let earlier = [StepOutput {
         step: "mix",
         schema: &output,
     }];

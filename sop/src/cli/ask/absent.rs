@@ -7,9 +7,9 @@ use crate::{Discovered, Fault, Member, News};
 
 /// Faults that were shown. Clones share them.
 #[derive(Clone, Default)]
-pub(super) struct Told(Arc<Mutex<Vec<Fault>>>);
+pub(super) struct ShownFaults(Arc<Mutex<Vec<Fault>>>);
 
-impl Told {
+impl ShownFaults {
     /// Shows what is wrong, and keeps it.
     pub(super) fn show(&self, faults: Vec<Fault>) {
         faults.iter().for_each(news::show);

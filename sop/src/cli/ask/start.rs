@@ -11,10 +11,10 @@ use anyhow::bail;
 
 use super::{
     super::{
-        found::{Found, start_error},
         leaving::leave,
         place::{Place, unreachable},
         program::{HostError, Hosted, Hosting, Settings},
+        team_folder::{TeamFolder, start_error},
         up::folder_argument,
         workshop::Workshop,
     },
@@ -44,7 +44,7 @@ impl Question<'_> {
     /// A client of the hub on which the team is, which is started if it is nowhere. `None` where it cannot be; then it was shown why.
     pub(super) async fn client(
         &self,
-        found: &Found,
+        found: &TeamFolder,
         settings: &Settings,
         here: &mut Here,
     ) -> anyhow::Result<Option<Client>> {
@@ -111,7 +111,7 @@ impl Question<'_> {
     pub(super) async fn host(
         &self,
         hub: &str,
-        found: &Found,
+        found: &TeamFolder,
         settings: &Settings,
         here: &mut Here,
     ) -> anyhow::Result<bool> {

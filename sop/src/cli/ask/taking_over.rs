@@ -4,7 +4,7 @@ use agenthub_sdk::Client;
 use agenthub_terminal::output;
 
 use super::{
-    super::{found::Found, program::Settings},
+    super::{program::Settings, team_folder::TeamFolder},
     Question,
     start::Here,
 };
@@ -19,7 +19,7 @@ impl Question<'_> {
     pub(super) async fn take_over(
         &self,
         client: &Client,
-        found: &Found,
+        found: &TeamFolder,
         settings: &Settings,
         here: &mut Here,
     ) -> anyhow::Result<()> {

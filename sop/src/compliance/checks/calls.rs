@@ -3,10 +3,10 @@
 use agenthub_sdk::runs::tool_loop::FIND_AGENTS;
 
 use super::{
-    super::{Call, Transcript, What},
+    super::{Call, PassageKind, Transcript},
     Checked,
     names::Target,
-    order::Seen,
+    order::OrderFinding,
 };
 
 /// The calls of a run.
@@ -60,7 +60,11 @@ impl Calls<'_> {
     pub(super) fn never(&self, targets: &[&Target]) -> String {
         let names: Vec<&str> = targets.iter().map(|target| &*target.name).collect();
         let tools: Vec<&str> = targets.iter().map(|target| &*target.tool).collect();
-        let refused = self.0.passages.iter().filter(|p| p.what == What::NotCalled);
+        let refused = self
+            .0
+            .passages
+            .iter()
+            .filter(|p| p.what == PassageKind::NotCalled);
         let was_wanted = refused.into_iter().any(|p| {
             tools
                 .iter()
@@ -97,9 +101,9 @@ impl Calls<'_> {
         format!("first called: {}, {}{together}", at(first), at(then))
     }
 
-    pub(super) fn is_first(&self, target: &Target) -> Result<Seen, Checked> {
+    pub(super) fn is_first(&self, target: &Target) -> Result<OrderFinding, Checked> {
         let Some(at) = self.first(target) else {
-            return Ok(Seen::no(self.never(&[target])));
+            return Ok(OrderFinding::no(self.never(&[target])));
         };
         let turn = self.0.calls[at].turn;
         let is_other = |call: &&Call| call.tool != target.tool && call.tool != FIND_AGENTS;
@@ -110,7 +114,10 @@ impl Calls<'_> {
             // Whether a tool of its own counts where agents are meant, only a model can tell.
             let is_clear = !target.is_agent || others().any(|c| c.turn < turn && c.agent.is_some());
             return match is_clear {
-                true => Ok(Seen::bad(format!("{evidence}; {}", self.all()), Some(at))),
+                true => Ok(OrderFinding::bad(
+                    format!("{evidence}; {}", self.all()),
+                    Some(at),
+                )),
                 false => Err(Checked::Left(Some(evidence))),
             };
         }
@@ -122,47 +129,47 @@ impl Calls<'_> {
             );
             return Err(Checked::Left(Some(evidence)));
         }
-        Ok(Seen::yes(format!("{} was called first", target.name), Some(at)).lasting())
+        Ok(OrderFinding::yes(format!("{} was called first", target.name), Some(at)).lasting())
     }
 
-    pub(super) fn is_before(&self, first: &Target, then: &Target) -> Result<Seen, Checked> {
+    pub(super) fn is_before(&self, first: &Target, then: &Target) -> Result<OrderFinding, Checked> {
         match (self.first(first), self.first(then)) {
             (None, None) if self.0.is_over() => {
                 Err(Checked::Left(Some(self.never(&[first, then]))))
             }
-            (None, None) => Ok(Seen::no(self.never(&[first, then]))),
+            (None, None) => Ok(OrderFinding::no(self.never(&[first, then]))),
             (Some(at), None) => {
                 let evidence = format!(
                     "{}, {} never",
                     self.counted(std::slice::from_ref(first)),
                     then.name
                 );
-                Ok(Seen::yes(evidence, Some(at)).lasting())
+                Ok(OrderFinding::yes(evidence, Some(at)).lasting())
             }
-            (None, Some(at)) => Ok(Seen::bad(self.never(&[first]), Some(at))),
+            (None, Some(at)) => Ok(OrderFinding::bad(self.never(&[first]), Some(at))),
             (Some(a), Some(b)) => {
                 let is_before = self.0.calls[a].turn < self.0.calls[b].turn;
                 let evidence = self.order(first, then);
                 Ok(match is_before {
-                    true => Seen::yes(evidence, Some(a)).lasting(),
-                    false => Seen::bad(evidence, Some(b)),
+                    true => OrderFinding::yes(evidence, Some(a)).lasting(),
+                    false => OrderFinding::bad(evidence, Some(b)),
                 })
             }
         }
     }
 
-    pub(super) fn is_after(&self, then: &Target, first: &Target) -> Result<Seen, Checked> {
+    pub(super) fn is_after(&self, then: &Target, first: &Target) -> Result<OrderFinding, Checked> {
         match (self.first(then), self.first(first)) {
             (Some(a), Some(b)) => {
                 let is_after = self.0.calls[a].turn > self.0.calls[b].turn;
                 let evidence = self.order(first, then);
                 Ok(match is_after {
-                    true => Seen::yes(evidence, Some(a)).lasting(),
-                    false => Seen::bad(evidence, Some(a)),
+                    true => OrderFinding::yes(evidence, Some(a)).lasting(),
+                    false => OrderFinding::bad(evidence, Some(a)),
                 })
             }
             _ if self.0.is_over() => Err(Checked::Left(Some(self.order(first, then)))),
-            _ => Ok(Seen::no(self.order(first, then))),
+            _ => Ok(OrderFinding::no(self.order(first, then))),
         }
     }
 }

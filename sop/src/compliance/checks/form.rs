@@ -11,13 +11,13 @@ use super::duty::{Duty, Subject, regex, the_answer};
 
 /// Form that an answer has to have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wanted {
-    what: What,
+pub(super) struct RequiredForm {
+    what: Requirement,
     is_negated: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum What {
+enum Requirement {
     /// All of it is JSON.
     Json(Kind),
     /// All of it is a list.
@@ -75,11 +75,11 @@ impl Element {
 }
 
 /// The form that a duty asks for.
-pub(super) fn read(duty: &Duty) -> Option<Wanted> {
+pub(super) fn read(duty: &Duty) -> Option<RequiredForm> {
     static FORMS: LazyLock<Forms> = LazyLock::new(Forms::new);
     let what = duty.what.as_str();
-    let of = |what: What| {
-        Some(Wanted {
+    let of = |what: Requirement| {
+        Some(RequiredForm {
             what,
             is_negated: duty.is_negated,
         })
@@ -98,7 +98,7 @@ pub(super) fn read(duty: &Duty) -> Option<Wanted> {
             .as_str();
         let text = text.trim_matches(['"', '“', '”', '`', '#', ' ']).to_owned();
         let is_last = found.name("last").is_some();
-        return of(What::Heading { text, is_last });
+        return of(Requirement::Heading { text, is_last });
     }
     let found = FORMS.has.captures(what)?;
     let element = Element::named(&found["element"])?;
@@ -108,7 +108,7 @@ pub(super) fn read(duty: &Duty) -> Option<Wanted> {
         None => return None,
         Some(n) => Amount::of(&n).filter(|amount| !duty.is_negated || amount.is_any())?,
     };
-    of(What::Has(element, amount))
+    of(Requirement::Has(element, amount))
 }
 
 /// Number that is wanted.
@@ -147,15 +147,19 @@ impl Amount {
     }
 }
 
-fn whole_of(words: &str) -> Option<What> {
+fn whole_of(words: &str) -> Option<Requirement> {
     let words = words.to_ascii_lowercase();
     Some(
         match words.trim_start_matches("a ").trim_start_matches("an ") {
-            "json object" | "valid json object" | "single json object" => What::Json(Kind::Object),
-            "json array" | "valid json array" | "json list" => What::Json(Kind::Array),
-            "numbered list" | "ordered list" => What::List { is_ordered: true },
-            "bulleted list" | "bullet list" | "unordered list" => What::List { is_ordered: false },
-            _ => What::Json(Kind::Any),
+            "json object" | "valid json object" | "single json object" => {
+                Requirement::Json(Kind::Object)
+            }
+            "json array" | "valid json array" | "json list" => Requirement::Json(Kind::Array),
+            "numbered list" | "ordered list" => Requirement::List { is_ordered: true },
+            "bulleted list" | "bullet list" | "unordered list" => {
+                Requirement::List { is_ordered: false }
+            }
+            _ => Requirement::Json(Kind::Any),
         },
     )
 }
@@ -203,13 +207,13 @@ impl Forms {
     }
 }
 
-impl Wanted {
+impl RequiredForm {
     /// Tells whether the answer has this form, if that can be told, and what was found.
     pub(super) fn decide(&self, answer: &str) -> (Option<bool>, String) {
         let (holds, evidence) = match &self.what {
-            What::Json(kind) => json(answer, *kind),
-            What::List { is_ordered } => Shape::of(answer).is_list(*is_ordered),
-            What::Has(element, amount) => {
+            Requirement::Json(kind) => json(answer, *kind),
+            Requirement::List { is_ordered } => Shape::of(answer).is_list(*is_ordered),
+            Requirement::Has(element, amount) => {
                 let shape = Shape::of(answer);
                 let count = shape.count(*element, answer);
                 let (holds, wanted) = match (self.is_negated, amount) {
@@ -229,7 +233,7 @@ impl Wanted {
                 let evidence = format!("{count} {name}, {wanted}");
                 (holds, evidence)
             }
-            What::Heading { text, is_last } => Shape::of(answer).has_heading(text, *is_last),
+            Requirement::Heading { text, is_last } => Shape::of(answer).has_heading(text, *is_last),
         };
         (holds.map(|holds| holds != self.is_negated), evidence)
     }

@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::{
-    super::{Call, Transcript, Verdict, What},
-    Checked, Found,
+    super::{Call, PassageKind, Transcript, Verdict},
+    CheckResult, Checked,
     answer::joined,
     calls::often,
     names::Target,
-    order::Seen,
+    order::OrderFinding,
 };
 
 /// Words or inputs that have to go, or must not go, with calls.
@@ -39,13 +39,15 @@ impl Handing {
     /// # Errors
     ///
     /// The result where that is not to be told by code, or where there is no such call.
-    pub(super) fn look(&self, transcript: &Transcript) -> Result<Seen, Checked> {
+    pub(super) fn look(&self, transcript: &Transcript) -> Result<OrderFinding, Checked> {
         let calls = transcript.calls.iter().enumerate();
         let meant: Vec<(usize, &Call)> = calls.filter(|(_, call)| self.is_for(call)).collect();
         if meant.is_empty() {
             return Err(Checked::Decided(match transcript.is_over() {
-                true => Found::new(Verdict::NotApplicable, "nothing was handed on"),
-                false => Found::not_checked("nothing was handed on so far; the run is not over"),
+                true => CheckResult::new(Verdict::NotApplicable, "nothing was handed on"),
+                false => {
+                    CheckResult::not_checked("nothing was handed on so far; the run is not over")
+                }
             }));
         }
         let (what, wanted) = match &self.words {
@@ -53,7 +55,7 @@ impl Handing {
             Words::Input(name) => (format!("`{name}`"), name.clone()),
             Words::Request => {
                 let mut passages = transcript.passages.iter();
-                let request = passages.find(|passage| passage.what == What::Request);
+                let request = passages.find(|passage| passage.what == PassageKind::Request);
                 let request = request.map(|passage| plain(&passage.text));
                 ("the request".to_owned(), request.unwrap_or_default())
             }
@@ -76,7 +78,7 @@ impl Handing {
                 call.name(),
                 at + 1
             );
-            return Ok(Seen::bad(evidence, Some(*at)));
+            return Ok(OrderFinding::bad(evidence, Some(*at)));
         }
         if let Some(((at, _), _)) = pairs.clone().find(|(_, has)| has.is_none()) {
             let note = format!(
@@ -88,9 +90,9 @@ impl Handing {
         Ok(match self.is_wanted {
             true => {
                 let evidence = format!("{what} was handed on {}", often(meant.len() as u64));
-                Seen::yes(evidence, Some(meant[0].0))
+                OrderFinding::yes(evidence, Some(meant[0].0))
             }
-            false => Seen::yes(format!("{what} was never handed on"), None),
+            false => OrderFinding::yes(format!("{what} was never handed on"), None),
         })
     }
 

@@ -39,14 +39,14 @@ use duty::{Duty, Subject};
 
 /// Finding on a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct CheckResult {
     pub(super) verdict: Verdict,
     pub(super) evidence: String,
     pub(super) quotation: Option<String>,
     pub(super) source: Option<String>,
 }
 
-impl Found {
+impl CheckResult {
     pub(super) fn new(verdict: Verdict, evidence: impl Into<String>) -> Self {
         Self {
             verdict,
@@ -65,7 +65,7 @@ impl Found {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Checked {
     /// Decided by code.
-    Decided(Found),
+    Decided(CheckResult),
     /// Left to a model, with what code knows of it.
     Left(Option<String>),
 }
@@ -86,8 +86,8 @@ pub(super) fn check(rule: &Rule, procedure: &Procedure, transcript: &Transcript)
     };
     let Some(answer) = transcript.answer() else {
         return Checked::Decided(match transcript.is_over() {
-            false => Found::not_checked("the run is not over, so there is no answer yet"),
-            true => Found::new(
+            false => CheckResult::not_checked("the run is not over, so there is no answer yet"),
+            true => CheckResult::new(
                 Verdict::NotApplicable,
                 format!("the run {}, so there is no answer", ended(transcript)),
             ),
@@ -96,7 +96,7 @@ pub(super) fn check(rule: &Rule, procedure: &Procedure, transcript: &Transcript)
     let (holds, evidence) = test.decide(&answer.text);
     match holds {
         None => Checked::Left(Some(evidence)),
-        Some(holds) => Checked::Decided(Found::new(
+        Some(holds) => Checked::Decided(CheckResult::new(
             if holds {
                 Verdict::Kept
             } else {
@@ -118,7 +118,7 @@ fn ended(transcript: &Transcript) -> &str {
 /// A test of an answer.
 enum Test {
     Criterion(answer::Criterion),
-    Form(form::Wanted),
+    Form(form::RequiredForm),
 }
 
 impl Test {

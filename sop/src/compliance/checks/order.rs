@@ -2,7 +2,7 @@
 
 use super::{
     super::{Transcript, Verdict},
-    Checked, Found,
+    CheckResult, Checked,
     calls::Calls,
     ended,
     names::Target,
@@ -13,7 +13,7 @@ use super::{
 const LONGEST_QUOTATION: usize = 120;
 
 /// The finding, and whether nothing that happens later could change it.
-pub(super) struct Seen {
+pub(super) struct OrderFinding {
     pub(super) holds: bool,
     pub(super) is_lasting: bool,
     pub(super) evidence: String,
@@ -31,18 +31,18 @@ impl Order {
         let state = transcript.state.as_str();
         if !seen.is_lasting && state == "working" {
             let evidence = format!("{} so far; the run is not over", seen.evidence);
-            return Checked::Decided(Found::not_checked(evidence));
+            return Checked::Decided(CheckResult::not_checked(evidence));
         }
         if !seen.is_lasting && !seen.holds && state != "completed" {
             let ended = ended(transcript);
             let evidence = format!("{}; the run {ended} before that could be", seen.evidence);
-            return Checked::Decided(Found::not_checked(evidence));
+            return Checked::Decided(CheckResult::not_checked(evidence));
         }
         let verdict = match seen.holds {
             true => Verdict::Kept,
             false => Verdict::Broken,
         };
-        let mut found = Found::new(verdict, seen.evidence);
+        let mut found = CheckResult::new(verdict, seen.evidence);
         if let Some(call) = seen.call.and_then(|at| transcript.calls.get(at))
             && let Some(passage) = transcript.passage(call.passage)
         {
@@ -54,15 +54,16 @@ impl Order {
         Checked::Decided(found)
     }
 
-    fn look(&self, transcript: &Transcript) -> Result<Seen, Checked> {
+    fn look(&self, transcript: &Transcript) -> Result<OrderFinding, Checked> {
         let calls = Calls(transcript);
         Ok(match self {
             Self::All(targets) => {
                 let missing: Vec<&Target> =
                     targets.iter().filter(|t| calls.count(t) == 0).collect();
                 match missing.is_empty() {
-                    true => Seen::yes(calls.counted(targets), calls.first(&targets[0])).lasting(),
-                    false => Seen::no(calls.never(&missing)),
+                    true => OrderFinding::yes(calls.counted(targets), calls.first(&targets[0]))
+                        .lasting(),
+                    false => OrderFinding::no(calls.never(&missing)),
                 }
             }
             Self::Any(targets) => {
@@ -70,9 +71,9 @@ impl Order {
                 match called.first() {
                     Some(target) => {
                         let called: Vec<Target> = called.iter().copied().cloned().collect();
-                        Seen::yes(calls.counted(&called), calls.first(target)).lasting()
+                        OrderFinding::yes(calls.counted(&called), calls.first(target)).lasting()
                     }
-                    None => Seen::no(calls.never(&targets.iter().collect::<Vec<_>>())),
+                    None => OrderFinding::no(calls.never(&targets.iter().collect::<Vec<_>>())),
                 }
             }
             Self::None(targets) => {
@@ -82,24 +83,26 @@ impl Order {
                     .cloned()
                     .collect();
                 match called.first() {
-                    Some(target) => Seen::bad(calls.counted(&called), calls.first(target)),
-                    None => Seen::yes(calls.never(&targets.iter().collect::<Vec<_>>()), None),
+                    Some(target) => OrderFinding::bad(calls.counted(&called), calls.first(target)),
+                    None => {
+                        OrderFinding::yes(calls.never(&targets.iter().collect::<Vec<_>>()), None)
+                    }
                 }
             }
             Self::NoAgents => match transcript.calls.iter().position(|c| c.agent.is_some()) {
-                Some(at) => Seen::bad(calls.all(), Some(at)),
-                None => Seen::yes("no agent was called".to_owned(), None),
+                Some(at) => OrderFinding::bad(calls.all(), Some(at)),
+                None => OrderFinding::yes("no agent was called".to_owned(), None),
             },
             Self::NoTools => match transcript.calls.iter().position(|c| c.agent.is_none()) {
-                Some(at) => Seen::bad(calls.all(), Some(at)),
+                Some(at) => OrderFinding::bad(calls.all(), Some(at)),
                 // Whether agents are meant as well, only a model can tell.
                 None if !transcript.calls.is_empty() => {
                     return Err(Checked::Left(Some(calls.all())));
                 }
-                None => Seen::yes("nothing was called".to_owned(), None),
+                None => OrderFinding::yes("nothing was called".to_owned(), None),
             },
             Self::For(target) => match calls.count(target) {
-                0 => Seen::no(calls.never(&[target])),
+                0 => OrderFinding::no(calls.never(&[target])),
                 _ => {
                     let note = calls.counted(std::slice::from_ref(target));
                     return Err(Checked::Left(Some(note)));
@@ -109,14 +112,14 @@ impl Order {
             Self::Before(first, then) => calls.is_before(first, then)?,
             Self::After(then, first) => calls.is_after(then, first)?,
             Self::NotBefore(first, then) => match (calls.first(first), calls.first(then)) {
-                (None, _) => Seen::yes(calls.never(&[first]), None),
+                (None, _) => OrderFinding::yes(calls.never(&[first]), None),
                 (Some(_), None) => return Err(Checked::Left(Some(calls.never(&[then])))),
                 (Some(a), Some(b)) => {
                     let is_before = transcript.calls[a].turn < transcript.calls[b].turn;
                     let evidence = calls.order(first, then);
                     match is_before {
-                        true => Seen::bad(evidence, Some(a)),
-                        false => Seen::yes(evidence, Some(b)).lasting(),
+                        true => OrderFinding::bad(evidence, Some(a)),
+                        false => OrderFinding::yes(evidence, Some(b)).lasting(),
                     }
                 }
             },
@@ -128,13 +131,13 @@ impl Order {
                 };
                 let first = calls.first(target);
                 match (count < *least, count > *most) {
-                    (true, _) => Seen {
+                    (true, _) => OrderFinding {
                         call: first,
-                        ..Seen::no(evidence)
+                        ..OrderFinding::no(evidence)
                     },
-                    (_, true) => Seen::bad(evidence, first),
-                    _ if *most == u64::MAX => Seen::yes(evidence, first).lasting(),
-                    _ => Seen::yes(evidence, first),
+                    (_, true) => OrderFinding::bad(evidence, first),
+                    _ if *most == u64::MAX => OrderFinding::yes(evidence, first).lasting(),
+                    _ => OrderFinding::yes(evidence, first),
                 }
             }
             Self::With(handing) => handing.look(transcript)?,
@@ -142,7 +145,7 @@ impl Order {
     }
 }
 
-impl Seen {
+impl OrderFinding {
     pub(super) fn yes(evidence: String, call: Option<usize>) -> Self {
         Self {
             holds: true,

@@ -20,7 +20,7 @@ use crate::{
     frames::Frames,
     orchestrator::{
         Input, Orchestrator,
-        kept::{Offered, Seen},
+        kept::{Offered, PlanningContext},
     },
 };
 
@@ -37,7 +37,7 @@ pub(super) enum Model {
 /// A run and all that it meets.
 pub(super) struct Stage {
     pub(super) brief: Brief,
-    pub(super) seen: Seen,
+    pub(super) seen: PlanningContext,
     pub(super) model: Model,
     pub(super) agents: Agents,
     pub(super) decision: Decision,
@@ -145,9 +145,9 @@ impl Stage {
                 },
                 ..Brief::default()
             },
-            seen: Seen {
+            seen: PlanningContext {
                 offers: two(),
-                ..Seen::default()
+                ..PlanningContext::default()
             },
             model,
             agents,

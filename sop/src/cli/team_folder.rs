@@ -8,13 +8,13 @@ use super::{args::DEFAULT_DIR, news::show, program::Settings};
 use crate::{Definition, Discovered, Fault, StartError, discover};
 
 /// A folder with somebody who leads.
-pub(super) struct Found {
+pub(super) struct TeamFolder {
     pub(super) leads: Arc<Definition>,
     pub(super) discovered: Discovered,
 }
 
 /// Reads the folder. `None` where it is no team; then all that is wrong with it was shown.
-pub(super) fn find(dir: &Path, settings: &Settings) -> anyhow::Result<Option<Found>> {
+pub(super) fn find(dir: &Path, settings: &Settings) -> anyhow::Result<Option<TeamFolder>> {
     Ok(look(dir, settings)
         .map_err(|faults| faults.iter().for_each(show))
         .ok())
@@ -25,10 +25,10 @@ pub(super) fn find(dir: &Path, settings: &Settings) -> anyhow::Result<Option<Fou
 /// # Errors
 ///
 /// All that is wrong with it, where it is no team.
-pub(super) fn look(dir: &Path, settings: &Settings) -> Result<Found, Vec<Fault>> {
+pub(super) fn look(dir: &Path, settings: &Settings) -> Result<TeamFolder, Vec<Fault>> {
     let discovered = discover(dir).map_err(|fault| vec![advised(fault)])?;
     match discovered.orchestrator(dir, settings.default_orchestrator) {
-        Ok(leads) => Ok(Found { leads, discovered }),
+        Ok(leads) => Ok(TeamFolder { leads, discovered }),
         Err(fault) => {
             let mut faults = discovered.faults;
             faults.push(fault);

@@ -256,5 +256,5 @@ pub(super) fn said(error: &Error) -> String {
 }
 
 #[cfg(test)]
-#[path = "view_tests.rs"]
+#[path = "turn_view_tests.rs"]
 mod tests;

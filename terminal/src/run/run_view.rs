@@ -387,5 +387,5 @@ fn short(value: &Value) -> String {
 }
 
 #[cfg(test)]
-#[path = "view_tests.rs"]
+#[path = "run_view_tests.rs"]
 pub(super) mod tests;

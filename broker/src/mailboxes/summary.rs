@@ -19,7 +19,7 @@ use crate::{
 
 /// A durable mailbox or, with an empty name, the mail that waits for an agent's first subscription.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct MailboxSummary {
     pub(crate) ordered: bool,
     /// Number of waiting events.
     pub(crate) waiting: usize,
@@ -77,10 +77,10 @@ impl Mailboxes {
     }
 
     /// A mailbox.
-    pub(crate) fn see(&self, agent: &AgentId, name: &str) -> Option<Seen> {
+    pub(crate) fn see(&self, agent: &AgentId, name: &str) -> Option<MailboxSummary> {
         if name.is_empty() {
             let pile = self.unclaimed.see(agent)?;
-            return Some(Seen {
+            return Some(MailboxSummary {
                 ordered: false,
                 waiting: pile.events,
                 leased: 0,
@@ -89,7 +89,7 @@ impl Mailboxes {
             });
         }
         let slot = self.named_slot(agent, name)?;
-        Some(Seen {
+        Some(MailboxSummary {
             ordered: slot.ordered,
             waiting: slot.mailbox.waits(),
             leased: slot.mailbox.leased(),

@@ -32,7 +32,7 @@ const READ_AGAIN: Duration = Duration::from_millis(500);
 
 /// Progress of a run, and of its showing. Dropping it ends the showing.
 #[derive(Debug)]
-pub(super) struct Shown {
+pub(super) struct RunDisplay {
     subject: Subject,
     /// The place of the first event that is to be shown, and of the last one.
     reached: watch::Sender<(u64, u64)>,
@@ -57,7 +57,7 @@ struct Showing {
     done: watch::Sender<u64>,
 }
 
-impl Shown {
+impl RunDisplay {
     /// Nothing yet, of this run.
     pub(super) fn new(shared: Arc<Shared>, task: TaskContext, run: RunId) -> Self {
         Self {
