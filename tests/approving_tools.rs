@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use agenthub_sdk::{
     Agent, Card, Tool,
-    model::{Completion, Part, Scripted, ToolCall},
+    model::{Completion, PromptPart, Scripted, ToolCall},
     runs::journal::SqliteJournal,
 };
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ async fn the_mailer_in_a_process() {
     let model = Scripted::from_completion_fn(|request| {
         let parts = request.messages.iter().flat_map(|message| &message.parts);
         let result = parts.rev().find_map(|part| match part {
-            Part::ToolResult { value, .. } => Some(value.to_string()),
+            PromptPart::ToolResult { value, .. } => Some(value.to_string()),
             _ => None,
         });
         Ok(match result {

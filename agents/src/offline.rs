@@ -3,7 +3,8 @@
 use std::{fmt, sync::Arc};
 
 use agenthub_sdk::model::{
-    Completion, DeltaSink, Error, LanguageModel, Part, Request, STAND_IN, ToolCall, Undone, Usage,
+    Completion, DeltaSink, Error, LanguageModel, PromptPart, Request, STAND_IN, ToolCall, Undone,
+    Usage,
 };
 use async_trait::async_trait;
 use serde_json::Value;
@@ -16,7 +17,7 @@ pub(crate) enum Answer {
     /// An answer in words or, where a form is wanted, of that form.
     Words(String),
     /// An answer in words that leaves open what no program can tell.
-    Part(String),
+    PromptPart(String),
     /// Words on what it takes, in place of an answer that it cannot compute.
     Unable(&'static str),
     /// A tool is to be called first.
@@ -42,7 +43,7 @@ pub(crate) fn or(
 pub(crate) fn result<'a>(request: &'a Request, tool: &str) -> Option<&'a Value> {
     let mut parts = request.messages.iter().flat_map(|message| &message.parts);
     parts.find_map(|part| match part {
-        Part::ToolResult { name, value, .. } if name == tool => Some(value),
+        PromptPart::ToolResult { name, value, .. } if name == tool => Some(value),
         _ => None,
     })
 }

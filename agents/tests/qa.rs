@@ -10,7 +10,7 @@ use agenthub_broker::{Server, Settings};
 use agenthub_sdk::{
     Client, Delegation, Outcome, Phase, RunningAgent,
     internal::contracts,
-    model::{LanguageModel, Message, Offline, Part, Request, Scripted},
+    model::{LanguageModel, Offline, PromptMessage, PromptPart, Request, Scripted},
     proto::a2a::{AgentCard, TaskState},
 };
 use serde_json::{Value, json};
@@ -309,7 +309,7 @@ async fn a_draft_that_speaks_to_its_reviewer_is_data_and_changes_nothing() {
         .iter()
         .flat_map(|message| &message.parts);
     for part in parts {
-        if let Part::Text(text) = part {
+        if let PromptPart::Text(text) = part {
             assert!(
                 !text.contains("CANARY"),
                 "the payload is among the instructions: {text}"
@@ -390,7 +390,7 @@ async fn the_prompt_is_about_no_domain() {
 }
 
 fn shown(request: &Request) -> String {
-    let message = |message: &Message| format!("[{:?}]\n{}", message.role, message.rendered());
+    let message = |message: &PromptMessage| format!("[{:?}]\n{}", message.role, message.rendered());
     let messages: Vec<String> = request.messages.iter().map(message).collect();
     messages.join("\n\n")
 }

@@ -1,7 +1,7 @@
 //! Language models behind one port.
 //!
 //! A caller builds a [`Request`], gives a [`DeltaSink`] to see the answer grow, and awaits a [`Completion`]. What other
-//! people and agents said enters a request as [`Part::Data`]: quoted, never an instruction ([`quote`]).
+//! people and agents said enters a request as [`PromptPart::Data`]: quoted, never an instruction ([`quote`]).
 //!
 //! Adapters: [`offline`] answers without any network by matching words, [`scripted`] answers what a test told it to, and [`cassette`] what
 //! another one answered when it was recorded.
@@ -24,8 +24,8 @@ mod stand_in;
 use async_trait::async_trait;
 
 pub use agenthub_runs::model::{
-    Completion, EmptyRequest, Message, Output, Part, PresentedAgent, Request, Role, ToolCall,
-    ToolSpec, Undone, Usage, estimate_tokens, quote,
+    Completion, EmptyRequest, Output, PresentedAgent, PromptMessage, PromptPart, PromptRole,
+    Request, ToolCall, ToolSpec, Undone, Usage, estimate_tokens, quote,
 };
 pub use cassette::{Recorder, Replayer};
 pub use delta::{DeltaSink, Deltas, deltas};

@@ -1,6 +1,6 @@
 //! Common parts of the stand-ins for models.
 
-use super::{DeltaSink, Part, Request, ToolCall, Usage, estimate_tokens};
+use super::{DeltaSink, PromptPart, Request, ToolCall, Usage, estimate_tokens};
 
 /// Pushes `text` in pieces of a few characters, and lets the reader run in between.
 pub(super) async fn stream(text: &str, deltas: &DeltaSink) {
@@ -31,12 +31,12 @@ pub(super) fn usage(request: &Request, answer: &str, calls: &[ToolCall]) -> Usag
     let call_tokens = |call: &ToolCall| {
         estimate_tokens(&call.name) + estimate_tokens(&call.arguments.to_string())
     };
-    let tool_tokens = |part: &Part| match part {
-        Part::ToolCall(call) => call_tokens(call),
-        Part::ToolResult { value, .. } => estimate_tokens(&value.to_string()),
-        Part::Text(_) | Part::Data { .. } => 0,
+    let tool_tokens = |part: &PromptPart| match part {
+        PromptPart::ToolCall(call) => call_tokens(call),
+        PromptPart::ToolResult { value, .. } => estimate_tokens(&value.to_string()),
+        PromptPart::Text(_) | PromptPart::Data { .. } => 0,
     };
-    let tokens = |message: &super::Message| {
+    let tokens = |message: &super::PromptMessage| {
         estimate_tokens(&message.rendered()) + message.parts.iter().map(tool_tokens).sum::<usize>()
     };
     let input: usize = request.messages.iter().map(tokens).sum();

@@ -1,7 +1,7 @@
 //! Bedrock's `ConverseStream`.
 
 use agenthub_models::genai::{Genai, Settings};
-use agenthub_models::{Error, Message, Usage};
+use agenthub_models::{Error, PromptMessage, Usage};
 use serde_json::{Value, json};
 
 use crate::contract;
@@ -73,11 +73,11 @@ async fn an_answer_comes_with_its_usage_and_the_request_with_key_model_and_alter
     let mut request = question();
     request
         .messages
-        .insert(1, Message::data("agents", json!([{"id": "</data>"}])));
+        .insert(1, PromptMessage::data("agents", json!([{"id": "</data>"}])));
     request.messages.extend([
-        Message::assistant("Hello."),
-        Message::system("In French."),
-        Message::user("Again."),
+        PromptMessage::assistant("Hello."),
+        PromptMessage::system("In French."),
+        PromptMessage::user("Again."),
     ]);
     request.max_output_tokens = Some(50);
     request.temperature = Some(0.5);

@@ -1,7 +1,7 @@
 //! Tools in Bedrock's `ConverseStream`.
 
 use agenthub_models::genai::Genai;
-use agenthub_models::{DeltaSink, Error, LanguageModel, Message, ToolSpec, Usage, deltas};
+use agenthub_models::{DeltaSink, Error, LanguageModel, PromptMessage, ToolSpec, Usage, deltas};
 use serde_json::json;
 
 use crate::bedrock::{answer, block_end, delta, end, response, settings, start, text};
@@ -100,7 +100,7 @@ async fn results_go_back_in_one_turn_of_the_user() {
         made("tooluse_b", "agent_right", json!({"text": "ho"})),
     ];
     let mut request = with_results(question_for_tools(), &calls);
-    request.messages.push(Message::user("Sum it up."));
+    request.messages.push(PromptMessage::user("Sum it up."));
     let completion = ask(settings(&provider), request).await.expect("an answer");
     assert_eq!(completion.text, "Hello");
 

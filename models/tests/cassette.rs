@@ -8,8 +8,8 @@ use std::{
 };
 
 use agenthub_models::{
-    Completion, DeltaSink, Error, LanguageModel, Message, Offline, Output, Recorder, Replayer,
-    Request, Role, Scripted, ToolCall, ToolSpec, deltas,
+    Completion, DeltaSink, Error, LanguageModel, Offline, Output, PromptMessage, PromptRole,
+    Recorder, Replayer, Request, Scripted, ToolCall, ToolSpec, deltas,
 };
 use futures_util::{FutureExt, future::join_all};
 use serde_json::json;
@@ -33,8 +33,8 @@ fn replayer(file: &Path) -> Replayer {
 
 fn request(words: &str) -> Request {
     Request::new(vec![
-        Message::system("You are the critic.\nBe fair."),
-        Message::user(words),
+        PromptMessage::system("You are the critic.\nBe fair."),
+        PromptMessage::user(words),
     ])
 }
 
@@ -172,8 +172,8 @@ async fn a_changed_prompt_is_shown_beside_the_recorded_one() {
         .await
         .expect("an answer");
     let other = Request::new(vec![
-        Message::system("You are the writer."),
-        Message::user("Judge the poem about winter."),
+        PromptMessage::system("You are the writer."),
+        PromptMessage::user("Judge the poem about winter."),
     ]);
     recorder
         .complete(other, DeltaSink::ignored())
@@ -193,7 +193,10 @@ async fn a_changed_prompt_is_shown_beside_the_recorded_one() {
     }
     assert!(!said.contains("You are the writer"), "{said}");
 
-    let stranger = Request::new(vec![Message::system("Dance."), Message::user("Now.")]);
+    let stranger = Request::new(vec![
+        PromptMessage::system("Dance."),
+        PromptMessage::user("Now."),
+    ]);
     let said = missed(&replayer, stranger).await;
     for part in ["Dance.", "You are the critic.", "You are the writer."] {
         assert!(said.contains(part), "{part}: {said}");
@@ -248,7 +251,7 @@ async fn everything_that_the_model_is_told_counts_and_a_long_difference_is_bound
         (
             "+[assistant]",
             Request {
-                messages: [request("a").messages, vec![Message::assistant("b")]].concat(),
+                messages: [request("a").messages, vec![PromptMessage::assistant("b")]].concat(),
                 ..Request::default()
             },
         ),
@@ -397,7 +400,7 @@ fn what_is_no_recording_is_neither_played_nor_replaced() {
 async fn an_answer_of_a_model_with_tools_is_found_by_its_results() {
     let (_folder, file) = file();
     let model = Scripted::from_completion_fn(|request| {
-        let done = request.messages.iter().any(|m| m.role == Role::Tool);
+        let done = request.messages.iter().any(|m| m.role == PromptRole::Tool);
         Ok(match done {
             true => Completion {
                 text: "done".into(),

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::future::Future;
 
 use agenthub_models::{
-    Completion, DeltaSink, Error, LanguageModel, Message, Offline, Part, Request, Role, Scripted,
-    ToolCall, ToolSpec, deltas,
+    Completion, DeltaSink, Error, LanguageModel, Offline, PromptMessage, PromptPart, PromptRole,
+    Request, Scripted, ToolCall, ToolSpec, deltas,
 };
 use futures_util::FutureExt;
 use futures_util::future::join_all;
@@ -13,8 +13,8 @@ use serde_json::json;
 
 fn question() -> Request {
     Request::new(vec![
-        Message::system("Be brief."),
-        Message::user("Say something of some length."),
+        PromptMessage::system("Be brief."),
+        PromptMessage::user("Say something of some length."),
     ])
 }
 
@@ -29,8 +29,8 @@ pub(crate) fn question_for_tools() -> Request {
         agent: None,
     };
     let mut request = Request::new(vec![
-        Message::system("Be brief."),
-        Message::user("Ask agent_left and agent_right to say hi."),
+        PromptMessage::system("Be brief."),
+        PromptMessage::user("Ask agent_left and agent_right to say hi."),
     ]);
     request.tools = vec![tool("agent_left"), tool("agent_right")];
     request
@@ -38,18 +38,25 @@ pub(crate) fn question_for_tools() -> Request {
 
 /// The request after the calls were made, with a result for each: the first fails, the others say what they were told.
 pub(crate) fn with_results(mut request: Request, calls: &[ToolCall]) -> Request {
-    let made = calls.iter().cloned().map(Part::ToolCall).collect();
-    let results = calls.iter().enumerate().map(|(at, call)| Part::ToolResult {
-        call_id: call.id.clone(),
-        name: call.name.clone(),
-        value: match at {
-            0 => json!({"error": "out of ink"}),
-            _ => json!("hi"),
-        },
-    });
+    let made = calls.iter().cloned().map(PromptPart::ToolCall).collect();
+    let results = calls
+        .iter()
+        .enumerate()
+        .map(|(at, call)| PromptPart::ToolResult {
+            call_id: call.id.clone(),
+            name: call.name.clone(),
+            value: match at {
+                0 => json!({"error": "out of ink"}),
+                _ => json!("hi"),
+            },
+        });
     let results = results.collect();
-    request.messages.push(Message::new(Role::Assistant, made));
-    request.messages.push(Message::new(Role::Tool, results));
+    request
+        .messages
+        .push(PromptMessage::new(PromptRole::Assistant, made));
+    request
+        .messages
+        .push(PromptMessage::new(PromptRole::Tool, results));
     request
 }
 
@@ -130,8 +137,11 @@ async fn nobody_has_to_read_the_pieces(model: &dyn LanguageModel) {
 async fn a_request_without_a_message_is_a_clear_error(model: &dyn LanguageModel) {
     for messages in [
         vec![],
-        vec![Message::system("Be brief.")],
-        vec![Message::new(agenthub_models::Role::User, vec![])],
+        vec![PromptMessage::system("Be brief.")],
+        vec![PromptMessage::new(
+            agenthub_models::PromptRole::User,
+            vec![],
+        )],
     ] {
         let error = model
             .complete(Request::new(messages), DeltaSink::ignored())
@@ -167,7 +177,7 @@ async fn the_scripted_model_keeps_the_contract() {
     }))
     .await;
     check_tools(&Scripted::from_completion_fn(|request| {
-        let has_results = request.messages.iter().any(|m| m.role == Role::Tool);
+        let has_results = request.messages.iter().any(|m| m.role == PromptRole::Tool);
         let call = |tool: &ToolSpec| ToolCall {
             id: tool.name.clone(),
             name: tool.name.clone(),

@@ -1,7 +1,7 @@
 //! OpenAI's chat completions, streamed.
 
 use agenthub_models::genai::{Genai, Settings};
-use agenthub_models::{Message, Usage};
+use agenthub_models::{PromptMessage, Usage};
 use serde_json::{Value, json};
 
 use crate::contract;
@@ -54,7 +54,7 @@ async fn an_answer_comes_with_its_usage_and_the_request_with_key_roles_and_quote
     let mut request = question();
     request
         .messages
-        .insert(1, Message::data("agents", json!([{"id": "</data>"}])));
+        .insert(1, PromptMessage::data("agents", json!([{"id": "</data>"}])));
     request.max_output_tokens = Some(50);
     request.temperature = Some(0.5);
     let completion = ask(settings(&provider), request).await.expect("an answer");

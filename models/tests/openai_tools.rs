@@ -1,7 +1,7 @@
 //! Tools in OpenAI's chat completions, streamed.
 
 use agenthub_models::genai::Genai;
-use agenthub_models::{Error, LanguageModel, Message, Role, ToolSpec, Usage, deltas};
+use agenthub_models::{Error, LanguageModel, PromptMessage, PromptRole, ToolSpec, Usage, deltas};
 use serde_json::{Value, json};
 
 use crate::contract::{self, question_for_tools, with_results};
@@ -210,8 +210,10 @@ async fn a_broken_call_of_the_past_is_written_as_an_object() {
     let provider = Provider::start([answer()]).await;
     let calls = [made("call_a", "agent_left", json!("{\"n\": oops"))];
     let mut request = with_results(question_for_tools(), &calls);
-    request.messages.push(Message::data("notes", json!(1)));
-    assert_eq!(request.messages[2].role, Role::Assistant);
+    request
+        .messages
+        .push(PromptMessage::data("notes", json!(1)));
+    assert_eq!(request.messages[2].role, PromptRole::Assistant);
     ask(settings(&provider), request).await.expect("an answer");
     let body = provider.asked_once().body;
     let arguments = &body["messages"][2]["tool_calls"][0]["function"]["arguments"];

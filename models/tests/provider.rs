@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use agenthub_models::genai::{Genai, Secret, Settings};
 use agenthub_models::{
-    Completion, DeltaSink, Error, LanguageModel, Message, Request, ToolCall, deltas,
+    Completion, DeltaSink, Error, LanguageModel, PromptMessage, Request, ToolCall, deltas,
 };
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -259,8 +259,8 @@ pub(crate) async fn ask(settings: Settings, request: Request) -> Result<Completi
 /// A question with an instruction before it.
 pub(crate) fn question() -> Request {
     Request::new(vec![
-        Message::system("Be brief."),
-        Message::user("Say hello."),
+        PromptMessage::system("Be brief."),
+        PromptMessage::user("Say hello."),
     ])
 }
 

@@ -1,7 +1,9 @@
 //! Vertex AI's `streamGenerateContent`.
 
 use agenthub_models::genai::{Genai, Settings};
-use agenthub_models::{Error, Message, Part, Request, Role, ToolCall, ToolSpec, Usage};
+use agenthub_models::{
+    Error, PromptMessage, PromptPart, PromptRole, Request, ToolCall, ToolSpec, Usage,
+};
 use serde_json::{Value, json};
 
 use crate::contract;
@@ -34,10 +36,10 @@ fn answer() -> Reply {
 
 fn question() -> Request {
     Request::new(vec![
-        Message::system("Be brief."),
-        Message::user("Say hello."),
-        Message::assistant("Which one?"),
-        Message::user("Any."),
+        PromptMessage::system("Be brief."),
+        PromptMessage::user("Say hello."),
+        PromptMessage::assistant("Which one?"),
+        PromptMessage::user("Any."),
     ])
 }
 
@@ -88,9 +90,10 @@ async fn an_answer_comes_with_its_usage_and_the_request_with_project_token_roles
     let schema = json!({"type": "object", "properties": {"payload": {"type": "object"}}});
     let provider = Provider::start([answer()]).await;
     let mut request = question().json("decision", schema.clone());
-    request
-        .messages
-        .insert(1, Message::data("agents", json!([{"id": "agent_echo"}])));
+    request.messages.insert(
+        1,
+        PromptMessage::data("agents", json!([{"id": "agent_echo"}])),
+    );
     request.max_output_tokens = Some(50);
     let completion = ask(settings(&provider), request).await.expect("an answer");
     assert_eq!(completion.text, "Hello");
@@ -149,18 +152,19 @@ async fn tools_go_there_and_calls_come_back() {
         name: "agent_echo".into(),
         arguments: json!({"text": "a"}),
     };
-    let result = Part::ToolResult {
+    let result = PromptPart::ToolResult {
         call_id: "1".into(),
         name: "agent_echo".into(),
         value: json!({"said": "a"}),
     };
     let mut request = question();
+    request.messages.push(PromptMessage::new(
+        PromptRole::Assistant,
+        vec![PromptPart::ToolCall(earlier)],
+    ));
     request
         .messages
-        .push(Message::new(Role::Assistant, vec![Part::ToolCall(earlier)]));
-    request
-        .messages
-        .push(Message::new(Role::Tool, vec![result]));
+        .push(PromptMessage::new(PromptRole::Tool, vec![result]));
     let parameters = json!({"type": "object", "properties": {"text": {"type": "string"}}});
     request.tools = vec![ToolSpec {
         name: "agent_echo".into(),

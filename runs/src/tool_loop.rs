@@ -26,7 +26,7 @@ use crate::{
     event::RunOutcome,
     facts::Facts,
     id::StepId,
-    model::Message,
+    model::PromptMessage,
     strategy::{Memory, Next, Strategy},
 };
 
@@ -48,7 +48,7 @@ pub struct ToolQuery {
     pub found: Vec<String>,
 }
 
-/// ToolQuery for the earlier conversation. Its result is a list of [`Message`]s.
+/// ToolQuery for the earlier conversation. Its result is a list of [`PromptMessage`]s.
 pub const CONVERSATION: &str = "conversation";
 
 /// Tool by which a model finds agents that are not offered. Its result names them in `agents[].id`.
@@ -102,7 +102,7 @@ fn begun(facts: &Facts) -> Result<Turns, Box<Next>> {
 }
 
 /// The earlier conversation; or the query for it.
-fn recalled(input: &Input, facts: &Facts) -> Result<Vec<Message>, Box<Step>> {
+fn recalled(input: &Input, facts: &Facts) -> Result<Vec<PromptMessage>, Box<Step>> {
     if !input.conversation {
         return Ok(Vec::new());
     }

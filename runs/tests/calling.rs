@@ -2,7 +2,7 @@
 
 use agenthub_runs::{
     Handoff, RunOutcome, StepResult,
-    model::{Completion, Message, ToolCall, ToolSpec},
+    model::{Completion, PromptMessage, ToolCall, ToolSpec},
     tool_loop::{AvailableTool, CallForm, ErrorMode, Input, Peer, ToolLoop},
 };
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ fn called(arguments: Value) -> Simulation {
     let mut run = Simulation::new(begins(
         "tool_loop",
         json!(Input {
-            messages: vec![Message::user("what?")],
+            messages: vec![PromptMessage::user("what?")],
             on_failure: ErrorMode::FailFast,
             ..Input::default()
         }),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use agenthub_runs::{
     Command, Effect, Facts, Failure, Handoff, Retry, RunEvent, RunOutcome, Step, StepId,
     StepResult, journal,
-    model::{Completion, Message, Request, ToolCall},
+    model::{Completion, PromptMessage, Request, ToolCall},
 };
 use serde_json::{Map, Value, json};
 
@@ -39,7 +39,7 @@ fn work(change: impl FnOnce(&mut Handoff)) -> Step {
 }
 
 fn ask(words: &str) -> Step {
-    Step::ask("it", Request::new(vec![Message::user(words)]))
+    Step::ask("it", Request::new(vec![PromptMessage::user(words)]))
 }
 
 /// A run with this step in flight.

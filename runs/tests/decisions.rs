@@ -3,7 +3,7 @@
 use agenthub_runs::{
     Budget, Effect, Failure, Handoff, Retry, RunEvent, RunOutcome, RunStarted, Spent, Step,
     StepResult, ToolOutput,
-    model::{Message, Request},
+    model::{PromptMessage, Request},
     run::{Action, Outgoing},
 };
 use serde_json::Value;
@@ -23,7 +23,7 @@ fn agent(name: &str) -> Step {
 }
 
 fn ask(name: &str, words: &str) -> Step {
-    let request = Request::new(vec![Message::user(words)]);
+    let request = Request::new(vec![PromptMessage::user(words)]);
     Step::new(name, Effect::Ask(Box::new(request)))
 }
 

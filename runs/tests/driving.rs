@@ -8,7 +8,7 @@ use std::{
 use agenthub_runs::{
     Command, DelegationResult, DriveError, Driver, Effect, Facts, Failure, Next, RunEvent,
     RunOutcome, Step, StepResult, journal,
-    model::{Message, Request},
+    model::{PromptMessage, Request},
 };
 use tokio::time::{Instant, timeout};
 
@@ -180,7 +180,7 @@ async fn what_an_agent_used_is_charged_and_a_failed_handover_costs_a_call() {
 async fn a_model_that_does_not_tell_what_it_used_is_charged_all_that_was_reserved() {
     let mut stage = Stage::new(StandIn::new());
     stage.first.budget.tokens = Some(1_000);
-    let request = Request::new(vec![Message::user("go")]);
+    let request = Request::new(vec![PromptMessage::user("go")]);
     let step = Step::new("a", Effect::Ask(Box::new(request)));
     let outcome = stage.drive("one", &together(vec![step])).await;
     assert!(outcome.is_ok());

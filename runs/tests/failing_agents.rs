@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use agenthub_runs::{
     Budget, DelegationResult, Failure, RunEvent, RunOutcome, RunStarted, SentHandoff, Spent,
     StepRequest, StepResult, Strategy, ToolOutput,
-    model::{Completion, Message, ToolCall, ToolSpec, Undone},
+    model::{Completion, PromptMessage, ToolCall, ToolSpec, Undone},
     tool_loop::{AvailableTool, ErrorMode, Form, Input, Limits, Peer, ToolLoop, Verdict},
 };
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ fn started(mode: ErrorMode) -> RunStarted {
 
 fn input(mode: ErrorMode) -> Input {
     Input {
-        messages: vec![Message::user("what?")],
+        messages: vec![PromptMessage::user("what?")],
         on_failure: mode,
         ..Input::default()
     }
@@ -309,7 +309,7 @@ fn who_was_asked_again_and_answered_is_said_to_have() {
 
 /// Results of the first turn's calls, as the model sees them.
 pub(crate) fn told(run: &Simulation) -> Vec<Value> {
-    use agenthub_runs::{Effect, Next, model::Part};
+    use agenthub_runs::{Effect, Next, model::PromptPart};
     let Next::Steps(steps) = ToolLoop.next(&run.facts) else {
         panic!("it is over");
     };
@@ -318,7 +318,7 @@ pub(crate) fn told(run: &Simulation) -> Vec<Value> {
     };
     let parts = request.messages.iter().flat_map(|m| &m.parts);
     let values = parts.filter_map(|part| match part {
-        Part::ToolResult { value, .. } => Some(value.clone()),
+        PromptPart::ToolResult { value, .. } => Some(value.clone()),
         _ => None,
     });
     values.collect()

@@ -2,7 +2,7 @@
 
 use agenthub_runs::{
     Effect, Next, RunOutcome, StepResult, Strategy,
-    model::{Completion, Message, Output, Request, ToolSpec},
+    model::{Completion, Output, PromptMessage, Request, ToolSpec},
     tool_loop::{AvailableTool, Form, Input, ToolLoop, Verdict},
 };
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn begun(has_tool: bool) -> Simulation {
         schema: json!({"type": "object"}),
     };
     let input = Input {
-        messages: vec![Message::user("report")],
+        messages: vec![PromptMessage::user("report")],
         form: Some(form),
         ..Input::default()
     };
@@ -93,7 +93,7 @@ fn an_answer_that_fits_is_the_result_in_words_and_as_data() {
 fn with_tools_on_offer_the_form_is_asked_for_in_words() {
     let asked = question(&mut begun(true));
     assert_eq!((asked.output, asked.tools.len()), (Output::Text, 1));
-    let told = asked.messages.last().and_then(Message::text);
+    let told = asked.messages.last().and_then(PromptMessage::text);
     let told = told.expect("an instruction");
     assert!(told.ends_with("{\"type\":\"object\"}"), "{told}");
 }
@@ -112,8 +112,8 @@ fn what_does_not_fit_is_asked_for_again_with_the_reason_at_most_twice() {
     let [.., said, reason, told] = &again.messages[..] else {
         panic!("{again:?}");
     };
-    assert_eq!(said, &Message::assistant("nonsense"));
-    let why = Message::data("rejected", json!({"reason": "no JSON"}));
+    assert_eq!(said, &PromptMessage::assistant("nonsense"));
+    let why = PromptMessage::data("rejected", json!({"reason": "no JSON"}));
     assert_eq!(reason, &why);
     assert!(told.text().is_some_and(|t| t.contains("`rejected`")));
 

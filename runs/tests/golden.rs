@@ -8,7 +8,7 @@ use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 use agenthub_runs::{
     Approval, Command, DelegationResult, Effect, Facts, Failure, Handoff, Next, Retry, RunEvent,
     RunId, RunOutcome, RunStarted, Spent, Step, StepResult, Strategy, ToolOutput, journal,
-    model::{Completion, Message, ToolCall, ToolSpec, Usage},
+    model::{Completion, PromptMessage, ToolCall, ToolSpec, Usage},
     run,
     tool_loop::{AvailableTool, Input, Peer, ToolLoop},
 };
@@ -194,7 +194,7 @@ async fn driven(example: &str) -> Vec<RunEvent> {
             "tool_loop",
             json!(Input {
                 instructions: "Help.".into(),
-                messages: vec![Message::user("what time is it, and say hi")],
+                messages: vec![PromptMessage::user("what time is it, and say hi")],
                 ..Input::default()
             }),
         ),

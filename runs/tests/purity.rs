@@ -5,7 +5,7 @@ use agenthub_runs::{
     Approval, Budget, Decision, DelegationResult, Effect, Facts, Failure, Handoff, Next, Retry,
     RunEvent, RunId, RunOutcome, RunStarted, Spent, Step, StepRequest, StepResult, ToolOutput,
     journal::{self, Entry, State, Summary},
-    model::{Completion, Message, Request},
+    model::{Completion, PromptMessage, Request},
     run,
 };
 use proptest::prelude::*;
@@ -38,7 +38,7 @@ fn groups() -> impl Strategy<Value = Groups> {
 
 fn named(name: String, (kind, attempts, pause_ms, timeout_ms): Drawn) -> Step {
     let effect = match kind {
-        0 => Effect::Ask(Box::new(Request::new(vec![Message::user(&*name)]))),
+        0 => Effect::Ask(Box::new(Request::new(vec![PromptMessage::user(&*name)]))),
         1 => Effect::Call(call(&name)),
         2 => Effect::Delegate(Handoff {
             agent: name.clone(),

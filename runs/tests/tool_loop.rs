@@ -3,7 +3,7 @@
 use agenthub_runs::{
     Budget, DelegationResult, Effect, Failure, Next, RunEvent, RunOutcome, RunStarted, StepRequest,
     StepResult, Strategy, ToolOutput,
-    model::{Completion, Message, Part, Role, ToolCall, ToolSpec},
+    model::{Completion, PromptMessage, PromptPart, PromptRole, ToolCall, ToolSpec},
     tool_loop::{AvailableTool, FIND_AGENTS, Input, Limits, Peer, ToolLoop},
 };
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ struct PlayedRun {
     /// The final result of each call, as the model sees it.
     results: Vec<Value>,
     /// The last question.
-    asked: Vec<Message>,
+    asked: Vec<PromptMessage>,
     tools: Vec<String>,
     ended: Option<RunOutcome>,
 }
@@ -45,7 +45,7 @@ impl Case {
     fn play(&self, turns: Vec<Result<Completion, Failure>>) -> PlayedRun {
         let input = Input {
             instructions: "Help.".into(),
-            messages: vec![Message::user("what?")],
+            messages: vec![PromptMessage::user("what?")],
             limits: self.limits,
             ..Input::default()
         };
@@ -112,7 +112,7 @@ impl Case {
         told.tools = request.tools.iter().map(|t| t.name.clone()).collect();
         let parts = request.messages.iter().flat_map(|m| &m.parts);
         let values = parts.filter_map(|part| match part {
-            Part::ToolResult { value, .. } => Some(value.clone()),
+            PromptPart::ToolResult { value, .. } => Some(value.clone()),
             _ => None,
         });
         told.results = values.collect();
@@ -178,7 +178,7 @@ fn a_model_that_just_answers_has_answered() {
     assert_eq!(told.tools, ["clock", "search", FIND_AGENTS, "agent_echo"]);
     assert_eq!(
         told.asked,
-        [Message::system("Help."), Message::user("what?")]
+        [PromptMessage::system("Help."), PromptMessage::user("what?")]
     );
 }
 
@@ -196,10 +196,15 @@ fn the_calls_of_a_turn_go_out_together_and_are_told_in_the_order_of_the_question
         told.results,
         ["search did it", "clock did it", "search did it"]
     );
-    let roles: Vec<Role> = told.asked.iter().map(|m| m.role).collect();
+    let roles: Vec<PromptRole> = told.asked.iter().map(|m| m.role).collect();
     assert_eq!(
         roles,
-        [Role::System, Role::User, Role::Assistant, Role::Tool]
+        [
+            PromptRole::System,
+            PromptRole::User,
+            PromptRole::Assistant,
+            PromptRole::Tool
+        ]
     );
 }
 
@@ -275,7 +280,7 @@ fn in_the_last_turn_no_tool_is_offered_and_none_is_called() {
     let told = case.play(vec![turn(), says("it is late")]);
     assert_eq!(told.ended, completed("it is late"));
     assert_eq!(told.tools, [""; 0]);
-    let last = told.asked.last().and_then(Message::text);
+    let last = told.asked.last().and_then(PromptMessage::text);
     assert!(last.is_some_and(|text| text.starts_with("This is your last turn")));
 
     let told = case.play(vec![turn(), turn()]);
@@ -357,7 +362,7 @@ fn agents_that_were_found_are_looked_for_from_then_on() {
     let mut run = Simulation::new(begins(
         "tool_loop",
         json!(Input {
-            messages: vec![Message::user("what?")],
+            messages: vec![PromptMessage::user("what?")],
             ..Input::default()
         }),
     ));

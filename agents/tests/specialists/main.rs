@@ -9,7 +9,7 @@ use agenthub_agents::{qa, strategy, writer};
 use agenthub_sdk::{
     Delegation, Phase,
     internal::contracts,
-    model::{Completion, Role, Scripted, ToolCall},
+    model::{Completion, PromptRole, Scripted, ToolCall},
     proto::a2a::{AgentCard, TaskState},
     runs::{Budget, Spent},
 };
@@ -265,7 +265,10 @@ async fn nothing_of_who_asks_reaches_the_model_but_the_words_and_the_payload() {
     world.delegate(asked).await.output();
     let request = &model.requests()[1];
     assert!(!format!("{request:?}").contains(canary), "{request:?}");
-    let users = request.messages.iter().filter(|m| m.role == Role::User);
+    let users = request
+        .messages
+        .iter()
+        .filter(|m| m.role == PromptRole::User);
     assert_eq!(users.count(), 1);
 }
 

@@ -11,7 +11,9 @@ use std::{
 use agenthub_cortex::CORTEX;
 use agenthub_sdk::{
     Agent, AgentBuilder, Card, Phase, Skill, TaskContext,
-    model::{Completion, DeltaSink, Error, LanguageModel, Message, Offline, Part, Request},
+    model::{
+        Completion, DeltaSink, Error, LanguageModel, Offline, PromptMessage, PromptPart, Request,
+    },
     runs::{Journal, journal::MemoryJournal},
 };
 use serde_json::{Value, json};
@@ -81,10 +83,11 @@ fn checker(liked: &'static str) -> AgentBuilder {
 
 /// What the stand-in proposes, as if nothing had been refused.
 async fn proposed(mut request: Request) -> Value {
-    let is_refusal = |part: &Part| matches!(part, Part::Data { label, .. } if label == "rejected");
+    let is_refusal =
+        |part: &PromptPart| matches!(part, PromptPart::Data { label, .. } if label == "rejected");
     request
         .messages
-        .retain(|message: &Message| !message.parts.iter().any(is_refusal));
+        .retain(|message: &PromptMessage| !message.parts.iter().any(is_refusal));
     let answer = Offline.complete(request, DeltaSink::ignored()).await;
     serde_json::from_str(&answer.expect("the stand-in answers").text).expect("JSON")
 }

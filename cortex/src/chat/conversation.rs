@@ -10,7 +10,7 @@ use std::{
 
 use agenthub_sdk::{
     Client,
-    model::Message,
+    model::PromptMessage,
     runs::{RunOutcome, StepId},
 };
 use tokio::sync::{OnceCell, watch};
@@ -123,7 +123,7 @@ impl Turn {
     }
 
     /// The conversation as this request sees it.
-    pub(crate) fn before(&self) -> Vec<Message> {
+    pub(crate) fn before(&self) -> Vec<PromptMessage> {
         self.conversation.history().before(self.number)
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use agenthub_sdk::model::{Message, Role, estimate_tokens};
+use agenthub_sdk::model::{PromptMessage, PromptRole, estimate_tokens};
 
 /// The turn of everything that was said before.
 const BEFORE: u64 = 0;
@@ -35,7 +35,7 @@ pub(crate) struct History {
 #[derive(Clone, Debug)]
 struct Entry {
     turn: u64,
-    role: Role,
+    role: PromptRole,
     text: String,
     tokens: usize,
 }
@@ -54,15 +54,15 @@ impl History {
 
     /// Adds the user's words in this turn. A text of more than half the budget is shortened.
     pub(crate) fn heard(&mut self, turn: u64, text: &str) {
-        self.push(turn, Role::User, text);
+        self.push(turn, PromptRole::User, text);
     }
 
     /// Adds the answer in this turn. A text of more than half the budget is shortened.
     pub(crate) fn said(&mut self, turn: u64, text: &str) {
-        self.push(turn, Role::Assistant, text);
+        self.push(turn, PromptRole::Assistant, text);
     }
 
-    fn push(&mut self, turn: u64, role: Role, text: &str) {
+    fn push(&mut self, turn: u64, role: PromptRole, text: &str) {
         let text = shorten(text, longest(self.budget));
         let tokens = estimate_tokens(&text);
         self.entries.push_back(Entry {
@@ -90,7 +90,7 @@ impl History {
     }
 
     /// The conversation as a model reads it, without what belongs to this turn; it begins with a mark if something was left out.
-    pub(crate) fn before(&self, turn: u64) -> Vec<Message> {
+    pub(crate) fn before(&self, turn: u64) -> Vec<PromptMessage> {
         let mark = match (self.left_out, self.has_more) {
             (0, false) => None,
             (_, true) => Some("[earlier messages left out]".to_owned()),
@@ -99,10 +99,13 @@ impl History {
         };
         let said = self.entries.iter().filter(|e| e.turn != turn);
         let said = said.map(|e| match e.role {
-            Role::Assistant => Message::assistant(&*e.text),
-            _ => Message::user(&*e.text),
+            PromptRole::Assistant => PromptMessage::assistant(&*e.text),
+            _ => PromptMessage::user(&*e.text),
         });
-        mark.map(Message::user).into_iter().chain(said).collect()
+        mark.map(PromptMessage::user)
+            .into_iter()
+            .chain(said)
+            .collect()
     }
 }
 
@@ -146,7 +149,7 @@ mod tests {
 
     fn texts(history: &History, turn: u64) -> Vec<String> {
         let messages = history.before(turn);
-        messages.iter().filter_map(Message::text).collect()
+        messages.iter().filter_map(PromptMessage::text).collect()
     }
 
     #[test]

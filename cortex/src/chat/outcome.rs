@@ -240,7 +240,7 @@ fn within(data: impl Iterator<Item = Value>, bytes: usize) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agenthub_sdk::model::{LanguageModel, Message, Offline, Request, deltas};
+    use agenthub_sdk::model::{LanguageModel, Offline, PromptMessage, Request, deltas};
 
     fn asked() -> TaskRequest {
         TaskRequest {
@@ -268,7 +268,10 @@ mod tests {
     /// The answer that the offline model makes of this item of the prompt's `results` block.
     async fn told_offline(result: Value) -> String {
         let results = Value::Array(vec![result]);
-        let messages = vec![Message::user("go"), Message::data("results", results)];
+        let messages = vec![
+            PromptMessage::user("go"),
+            PromptMessage::data("results", results),
+        ];
         let request = Request::new(messages).json("decision", json!({"type": "object"}));
         let answer = Offline.complete(request, deltas().0).await;
         let answer: Value =

@@ -2,7 +2,7 @@
 
 mod agents;
 
-use agenthub_sdk::model::{Message, Part, Request, Role, ToolSpec};
+use agenthub_sdk::model::{PromptMessage, PromptPart, PromptRole, Request, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -44,7 +44,7 @@ pub(crate) struct Prompt<'a> {
     /// Those that the user's words name.
     pub(crate) named: &'a Named,
     /// Earlier messages, oldest first.
-    pub(crate) history: &'a [Message],
+    pub(crate) history: &'a [PromptMessage],
     /// The user's words.
     pub(crate) words: &'a str,
     /// The structured parts of what the user says.
@@ -66,26 +66,26 @@ pub(crate) struct Prompt<'a> {
 impl Prompt<'_> {
     /// The request that asks for a decision.
     pub(crate) fn request(&self) -> Request {
-        let mut messages = vec![Message::system(self.rules())];
-        messages.push(Message::data("agents", self.agents.to_json()));
+        let mut messages = vec![PromptMessage::system(self.rules())];
+        messages.push(PromptMessage::data("agents", self.agents.to_json()));
         if !self.named.is_empty() {
-            messages.push(Message::data("named", json!(self.named)));
+            messages.push(PromptMessage::data("named", json!(self.named)));
         }
         messages.extend_from_slice(self.history);
         if !self.running.is_empty() {
             let running = self.running.iter();
             let running = running.map(|r| json!({"agent": r.agent, "task_type": r.task_type}));
-            messages.push(Message::data("running", running.collect()));
+            messages.push(PromptMessage::data("running", running.collect()));
         }
         messages.push(self.said());
-        messages.extend(self.answers.iter().map(Message::assistant));
+        messages.extend(self.answers.iter().map(PromptMessage::assistant));
         if !self.results.is_empty() {
             let results = self.results.iter().map(|r| r.to_json(self.results.len()));
-            messages.push(Message::data("results", results.collect()));
+            messages.push(PromptMessage::data("results", results.collect()));
         }
         if let Some(rejected) = self.rejected {
             let value = json!({"answer": rejected.answer, "reason": rejected.reason});
-            messages.push(Message::data("rejected", value));
+            messages.push(PromptMessage::data("rejected", value));
         }
         let request = Request::new(messages);
         match self.calls_tools {
@@ -125,13 +125,13 @@ impl Prompt<'_> {
     }
 
     /// The user's words, and what is attached to them.
-    fn said(&self) -> Message {
-        let mut parts = vec![Part::Text(self.words.to_owned())];
-        parts.extend(self.attached.iter().map(|value| Part::Data {
+    fn said(&self) -> PromptMessage {
+        let mut parts = vec![PromptPart::Text(self.words.to_owned())];
+        parts.extend(self.attached.iter().map(|value| PromptPart::Data {
             label: "attached".to_owned(),
             value: value.clone(),
         }));
-        Message::new(Role::User, parts)
+        PromptMessage::new(PromptRole::User, parts)
     }
 }
 

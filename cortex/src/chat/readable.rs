@@ -56,13 +56,13 @@ impl Readable {
 
 #[cfg(test)]
 mod tests {
-    use agenthub_sdk::model::Message;
+    use agenthub_sdk::model::PromptMessage;
     use proptest::prelude::*;
 
     use super::*;
 
     fn read(answer: &str, chunk: usize) -> String {
-        let mut readable = Readable::of(&Request::new(vec![Message::user("hi")]));
+        let mut readable = Readable::of(&Request::new(vec![PromptMessage::user("hi")]));
         let chars: Vec<char> = answer.chars().collect();
         let chunks = chars.chunks(chunk).map(String::from_iter);
         chunks.map(|piece| readable.push(&piece)).collect()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use agenthub_sdk::{
-    model::Message,
+    model::PromptMessage,
     runs::plan::{AdmittedPlan, Offer, Plan, StepState},
 };
 use serde::{Deserialize, Serialize};
@@ -50,7 +50,7 @@ pub(crate) struct PlanningContext {
     pub(crate) thread: Map<String, Value>,
     /// Earlier messages of the thread.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) history: Vec<Message>,
+    pub(crate) history: Vec<PromptMessage>,
     /// Results of earlier runs of the series.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) performance: Vec<Value>,

@@ -7,7 +7,7 @@ use std::{
 
 use agenthub_sdk::{
     Client,
-    model::Message,
+    model::PromptMessage,
     runs::{
         Facts, Journal, RunId, RunOutcome, Strategy,
         journal::{self, Filter, ListedRun, State},
@@ -100,7 +100,12 @@ impl Past {
     }
 
     /// Messages of the thread, oldest first.
-    pub(super) async fn said(&self, client: &Client, user: &str, thread: &str) -> Vec<Message> {
+    pub(super) async fn said(
+        &self,
+        client: &Client,
+        user: &str,
+        thread: &str,
+    ) -> Vec<PromptMessage> {
         let key = Key {
             user: user.to_owned(),
             context_id: thread.to_owned(),
@@ -109,8 +114,8 @@ impl Past {
         let left_out = past.said.len().saturating_sub(MAX_SAID / 2);
         let said = past.said.into_iter().skip(left_out);
         let messages = said.flat_map(|(words, answer)| {
-            let heard = (!words.is_empty()).then(|| Message::user(words));
-            let answered = (!answer.is_empty()).then(|| Message::assistant(answer));
+            let heard = (!words.is_empty()).then(|| PromptMessage::user(words));
+            let answered = (!answer.is_empty()).then(|| PromptMessage::assistant(answer));
             heard.into_iter().chain(answered)
         });
         messages.collect()

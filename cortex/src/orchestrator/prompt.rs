@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use agenthub_sdk::model::{Message, Request};
+use agenthub_sdk::model::{PromptMessage, Request};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -28,7 +28,7 @@ const MAX_BYTES: usize = 4_000;
 pub(super) struct Prompt<'a> {
     pub(super) told: &'a Instructions,
     pub(super) objective: &'a str,
-    pub(super) history: &'a [Message],
+    pub(super) history: &'a [PromptMessage],
     pub(super) offers: &'a [Offered],
     pub(super) input: &'a Value,
     pub(super) thread: &'a Value,
@@ -46,26 +46,26 @@ pub(super) struct Prompt<'a> {
 impl Prompt<'_> {
     /// The request that asks for a proposal.
     pub(super) fn request(&self) -> Request {
-        let mut messages = vec![Message::system(self.told.for_the_model())];
-        messages.push(Message::data("registry", self.registry()));
+        let mut messages = vec![PromptMessage::system(self.told.for_the_model())];
+        messages.push(PromptMessage::data("registry", self.registry()));
         messages.extend_from_slice(self.history);
-        messages.push(Message::user(self.objective));
-        messages.push(Message::data("constraints", self.constraints()));
-        messages.push(Message::data("input", shown(self.input)));
+        messages.push(PromptMessage::user(self.objective));
+        messages.push(PromptMessage::data("constraints", self.constraints()));
+        messages.push(PromptMessage::data("input", shown(self.input)));
         if self
             .thread
             .as_object()
             .is_some_and(|thread| !thread.is_empty())
         {
-            messages.push(Message::data("thread", shown(self.thread)));
+            messages.push(PromptMessage::data("thread", shown(self.thread)));
         }
-        messages.push(Message::data("plan", self.plan()));
+        messages.push(PromptMessage::data("plan", self.plan()));
         if !self.reached.outputs.is_empty() {
             let outputs = self.reached.outputs.iter();
             let outputs: Map<String, Value> = outputs
                 .map(|(step, output)| (step.clone(), shown(output)))
                 .collect();
-            messages.push(Message::data("outputs", outputs.into()));
+            messages.push(PromptMessage::data("outputs", outputs.into()));
         }
         if !self.reached.reviews.is_empty() {
             let reviews = self.reached.reviews.iter().map(|review| {
@@ -73,12 +73,12 @@ impl Prompt<'_> {
                 told["pass"] = (review.pass || review.is_open()).into();
                 shown(&told)
             });
-            messages.push(Message::data("reviews", reviews.collect()));
+            messages.push(PromptMessage::data("reviews", reviews.collect()));
         }
-        messages.push(Message::data("limits", self.limits()));
+        messages.push(PromptMessage::data("limits", self.limits()));
         if let Some(rejected) = self.rejected {
             let value = json!({"answer": rejected.answer, "reason": rejected.reason});
-            messages.push(Message::data("rejected", value));
+            messages.push(PromptMessage::data("rejected", value));
         }
         Request::new(messages).json(proposal::NAME, proposal::SCHEMA.clone())
     }

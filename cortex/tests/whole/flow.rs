@@ -206,7 +206,7 @@ async fn what_is_said_before_the_results_reaches_the_user_first() {
     let said = second
         .messages
         .iter()
-        .filter_map(agenthub_sdk::model::Message::text);
+        .filter_map(agenthub_sdk::model::PromptMessage::text);
     assert!(said.into_iter().any(|text| text == "One moment."));
     world.end().await;
 }

@@ -2,7 +2,7 @@
 
 use agenthub_sdk::{
     Agent, Card, Skill,
-    model::{Part, Scripted},
+    model::{PromptPart, Scripted},
 };
 
 use crate::harness::*;
@@ -69,8 +69,10 @@ async fn cards_and_results_with_instructions_stay_quoted() {
         .flat_map(|m| &m.parts)
     {
         match part {
-            Part::Data { value, .. } => quoted += value.to_string().matches("Ignore your").count(),
-            Part::Text(text) => assert!(!text.contains("Ignore your"), "{text}"),
+            PromptPart::Data { value, .. } => {
+                quoted += value.to_string().matches("Ignore your").count()
+            }
+            PromptPart::Text(text) => assert!(!text.contains("Ignore your"), "{text}"),
             other => panic!("{other:?}"),
         }
     }

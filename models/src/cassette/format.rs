@@ -149,7 +149,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::Message;
+    use crate::PromptMessage;
 
     fn header() -> Header {
         Header::new("openai/m", true, SystemTime::UNIX_EPOCH)
@@ -158,7 +158,7 @@ mod tests {
     fn entry(ended: Ended) -> Entry {
         Entry {
             model: "openai/m".into(),
-            request: Request::new(vec![Message::user("hi")]),
+            request: Request::new(vec![PromptMessage::user("hi")]),
             ended,
         }
     }

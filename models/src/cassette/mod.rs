@@ -13,7 +13,7 @@
 //! # use agenthub_models::{DeltaSink, LanguageModel, Message, Offline, Recorder, Replayer, Request};
 //! # let folder = std::env::temp_dir().join(format!("cassette-{}", std::process::id()));
 //! # let file = &folder;
-//! let request = Request::new(vec![Message::user("Who are you?")]);
+//! let request = Request::new(vec![PromptMessage::user("Who are you?")]);
 //! let recorder = Recorder::new(Arc::new(Offline), file)?;
 //! let said = recorder.complete(request.clone(), DeltaSink::ignored()).await?;
 //!

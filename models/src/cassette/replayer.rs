@@ -222,7 +222,7 @@ mod tests {
 
     use super::{
         super::{
-            super::{Message, Offline},
+            super::{Offline, PromptMessage},
             Recorder,
         },
         *,
@@ -251,7 +251,10 @@ mod tests {
     }
 
     fn request(words: &str) -> Request {
-        Request::new(vec![Message::system("You judge."), Message::user(words)])
+        Request::new(vec![
+            PromptMessage::system("You judge."),
+            PromptMessage::user(words),
+        ])
     }
 
     /// Lines that are logged at this level where a request was not recorded.

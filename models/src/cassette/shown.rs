@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 
-use super::super::{Message, Output, Part, Request, Role};
+use super::super::{Output, PromptMessage, PromptPart, PromptRole, Request};
 
 /// The characters of a title, at most.
 const MAX_TITLE: usize = 80;
 
 /// The asker: the first line of what the model is told to be, else of what it is told.
 pub(super) fn asker(request: &Request) -> String {
-    let of = |role: Role| request.messages.iter().filter(move |m| m.role == role);
-    let told = of(Role::System).chain(of(Role::User));
-    let texts = told.filter_map(Message::text);
+    let of = |role: PromptRole| request.messages.iter().filter(move |m| m.role == role);
+    let told = of(PromptRole::System).chain(of(PromptRole::User));
+    let texts = told.filter_map(PromptMessage::text);
     let first = texts
         .filter_map(|text| {
             text.lines()
@@ -36,22 +36,22 @@ pub(super) fn shown(request: &Request) -> String {
     let mut lines = Lines::default();
     for message in &request.messages {
         lines.title(match message.role {
-            Role::System => "system",
-            Role::User => "user",
-            Role::Assistant => "assistant",
-            Role::Tool => "tool",
+            PromptRole::System => "system",
+            PromptRole::User => "user",
+            PromptRole::Assistant => "assistant",
+            PromptRole::Tool => "tool",
         });
         for part in &message.parts {
             match part {
-                Part::Text(text) => lines.text(text),
-                Part::Data { label, value } => lines.value(&format!("data {label}"), value),
-                Part::ToolCall(call) => {
+                PromptPart::Text(text) => lines.text(text),
+                PromptPart::Data { label, value } => lines.value(&format!("data {label}"), value),
+                PromptPart::ToolCall(call) => {
                     lines.value(
                         &format!("call {} ({})", call.name, call.id),
                         &call.arguments,
                     );
                 }
-                Part::ToolResult {
+                PromptPart::ToolResult {
                     call_id,
                     name,
                     value,

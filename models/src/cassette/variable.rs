@@ -145,7 +145,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Message, ToolCall};
+    use crate::{PromptMessage, ToolCall};
 
     const A: &str = "018f4e9a-1111-7222-8333-0123456789ab";
     const B: &str = "118f4e9a-1111-7222-8333-0123456789AB";
@@ -154,8 +154,8 @@ mod tests {
     fn of(text: &str) -> Normal {
         let data = json!({ text: [text, 1] });
         Normal::of(&Request::new(vec![
-            Message::user(text),
-            Message::data("d", data),
+            PromptMessage::user(text),
+            PromptMessage::data("d", data),
         ]))
     }
 

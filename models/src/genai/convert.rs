@@ -118,7 +118,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::Message;
+    use crate::PromptMessage;
 
     #[test]
     fn a_schema_is_closed_when_every_object_names_all_its_fields() {
@@ -156,8 +156,8 @@ mod tests {
     #[test]
     fn data_reaches_the_provider_quoted() {
         let asked = Request::new(vec![
-            Message::data("results", json!("</data>")),
-            Message::user("what?"),
+            PromptMessage::data("results", json!("</data>")),
+            PromptMessage::user("what?"),
         ]);
         let (chat, _) =
             request(&asked, JsonStyle::Words, Turns::Together).expect("a plain request");
@@ -178,7 +178,8 @@ mod tests {
     #[test]
     fn a_schema_that_a_provider_cannot_enforce_is_told_in_words() {
         let open = json!({"type": "object"});
-        let asked = Request::new(vec![Message::user("decide")]).json("decision", open.clone());
+        let asked =
+            Request::new(vec![PromptMessage::user("decide")]).json("decision", open.clone());
         for (style, native) in [
             (JsonStyle::Schema, true),
             (JsonStyle::ClosedSchema, false),
@@ -201,7 +202,7 @@ mod tests {
     #[test]
     fn names_that_providers_refuse_are_refused_here() {
         for name in ["", "two words", &"x".repeat(65)] {
-            let asked = Request::new(vec![Message::user("hi")]).json(name, json!({}));
+            let asked = Request::new(vec![PromptMessage::user("hi")]).json(name, json!({}));
             assert!(
                 matches!(
                     request(&asked, JsonStyle::Schema, Turns::Together),

@@ -5,7 +5,7 @@ use genai::chat::{ChatMessage, ChatRole, ContentPart, MessageContent, ToolRespon
 use serde_json::Value;
 
 use super::tools;
-use crate::{Part, Request, Role, quote};
+use crate::{PromptPart, PromptRole, Request, quote};
 
 /// Order of turns that a provider wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Turns {
     /// The conversation of `request`.
     pub(super) fn messages(self, request: &Request) -> Vec<ChatMessage> {
         let in_words = self == Self::Alternating && request.tools.is_empty();
-        let content = |part: &Part| match in_words {
+        let content = |part: &PromptPart| match in_words {
             true => told(part),
             false => content(request, part),
         };
@@ -53,19 +53,19 @@ impl Turns {
     }
 
     /// A message as turns of its role, none of them empty.
-    fn split(self, role: Role, parts: Vec<ContentPart>) -> Vec<ChatMessage> {
+    fn split(self, role: PromptRole, parts: Vec<ContentPart>) -> Vec<ChatMessage> {
         if parts.is_empty() {
             return Vec::new();
         }
-        if role == Role::Tool && self != Self::Alternating {
+        if role == PromptRole::Tool && self != Self::Alternating {
             let one = |part| ChatMessage::tool(MessageContent::from_parts(vec![part]));
             return parts.into_iter().map(one).collect();
         }
         let content = MessageContent::from_parts(parts);
         vec![match role {
-            Role::System => ChatMessage::system(content),
-            Role::Assistant => ChatMessage::assistant(content),
-            Role::User | Role::Tool => ChatMessage::user(content),
+            PromptRole::System => ChatMessage::system(content),
+            PromptRole::Assistant => ChatMessage::assistant(content),
+            PromptRole::User | PromptRole::Tool => ChatMessage::user(content),
         }]
     }
 }
@@ -94,13 +94,13 @@ fn results_first(turn: &mut ChatMessage) {
     turn.content = results.into_iter().chain(others).collect();
 }
 
-fn content(request: &Request, part: &Part) -> Option<ContentPart> {
+fn content(request: &Request, part: &PromptPart) -> Option<ContentPart> {
     Some(match part {
         // Providers refuse empty texts.
-        Part::Text(text) if text.trim().is_empty() => return None,
-        Part::Text(text) => ContentPart::Text(text.clone()),
-        Part::Data { label, value } => ContentPart::Text(quote::data(label, value)),
-        Part::ToolCall(call) => {
+        PromptPart::Text(text) if text.trim().is_empty() => return None,
+        PromptPart::Text(text) => ContentPart::Text(text.clone()),
+        PromptPart::Data { label, value } => ContentPart::Text(quote::data(label, value)),
+        PromptPart::ToolCall(call) => {
             let (fn_name, fn_arguments) = tools::to_wire(&request.tools, call);
             ContentPart::ToolCall(genai::chat::ToolCall {
                 call_id: call.id.clone(),
@@ -109,7 +109,7 @@ fn content(request: &Request, part: &Part) -> Option<ContentPart> {
                 thought_signatures: None,
             })
         }
-        Part::ToolResult {
+        PromptPart::ToolResult {
             call_id,
             name,
             value,
@@ -125,13 +125,13 @@ fn content(request: &Request, part: &Part) -> Option<ContentPart> {
 }
 
 /// The part in words.
-fn told(part: &Part) -> Option<ContentPart> {
+fn told(part: &PromptPart) -> Option<ContentPart> {
     let text = match part {
-        Part::Text(text) if text.trim().is_empty() => return None,
-        Part::Text(text) => text.clone(),
-        Part::Data { label, value } => quote::data(label, value),
-        Part::ToolCall(call) => format!("(I called {} with {}.)", call.name, call.arguments),
-        Part::ToolResult { name, value, .. } => quote::data(name, value),
+        PromptPart::Text(text) if text.trim().is_empty() => return None,
+        PromptPart::Text(text) => text.clone(),
+        PromptPart::Data { label, value } => quote::data(label, value),
+        PromptPart::ToolCall(call) => format!("(I called {} with {}.)", call.name, call.arguments),
+        PromptPart::ToolResult { name, value, .. } => quote::data(name, value),
     };
     Some(ContentPart::Text(text))
 }
@@ -141,18 +141,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Message, ToolCall, ToolSpec};
+    use crate::{PromptMessage, ToolCall, ToolSpec};
 
-    fn call(id: &str) -> Part {
-        Part::ToolCall(ToolCall {
+    fn call(id: &str) -> PromptPart {
+        PromptPart::ToolCall(ToolCall {
             id: id.into(),
             name: "t".into(),
             arguments: json!({}),
         })
     }
 
-    fn result(id: &str, value: Value) -> Part {
-        Part::ToolResult {
+    fn result(id: &str, value: Value) -> PromptPart {
+        PromptPart::ToolResult {
             call_id: id.into(),
             name: "t".into(),
             value,
@@ -162,16 +162,16 @@ mod tests {
     /// A conversation with two calls at once, an instruction among their results, and data after them.
     fn conversation() -> Request {
         let mut request = Request::new(vec![
-            Message::system("Lead."),
-            Message::data("agents", json!([])),
-            Message::user("go"),
-            Message::new(Role::Assistant, vec![call("1"), call("2")]),
-            Message::new(Role::Tool, vec![result("1", json!("one"))]),
-            Message::data("notes", json!(1)),
-            Message::new(Role::Tool, vec![result("2", json!(""))]),
-            Message::system("Be brief."),
-            Message::user(" "),
-            Message::user("well?"),
+            PromptMessage::system("Lead."),
+            PromptMessage::data("agents", json!([])),
+            PromptMessage::user("go"),
+            PromptMessage::new(PromptRole::Assistant, vec![call("1"), call("2")]),
+            PromptMessage::new(PromptRole::Tool, vec![result("1", json!("one"))]),
+            PromptMessage::data("notes", json!(1)),
+            PromptMessage::new(PromptRole::Tool, vec![result("2", json!(""))]),
+            PromptMessage::system("Be brief."),
+            PromptMessage::user(" "),
+            PromptMessage::user("well?"),
         ]);
         request.tools = vec![ToolSpec {
             name: "t".into(),

@@ -8,7 +8,7 @@ use super::sums;
 use super::words::asks_who_it_is;
 use super::{MAX_LISTED, how_to_configure};
 use crate::relevance::{self, Card, Skill};
-use crate::{Message, Part, Request, Role, Undone};
+use crate::{PromptMessage, PromptPart, PromptRole, Request, Undone};
 
 /// Task type of an agent of which neither skills nor task types are known.
 const ANY_TASK: &str = "task";
@@ -144,7 +144,8 @@ fn introduction(agents: &[Agent]) -> String {
 
 /// The results that stand after the user's words.
 fn results(request: &Request) -> Vec<Outcome> {
-    let said = |message: &Message| message.role == Role::User && message.text().is_some();
+    let said =
+        |message: &PromptMessage| message.role == PromptRole::User && message.text().is_some();
     let start = request.messages.iter().rposition(said).unwrap_or(0);
     let parts = request.messages[start..]
         .iter()
@@ -163,15 +164,15 @@ fn results(request: &Request) -> Vec<Outcome> {
         });
     parts
         .filter_map(|part| match part {
-            Part::Data { label, value } if label == "results" => Some(list(value)),
+            PromptPart::Data { label, value } if label == "results" => Some(list(value)),
             _ => None,
         })
         .flatten()
         .collect()
 }
 
-fn is_text(part: &Part) -> bool {
-    matches!(part, Part::Text(_))
+fn is_text(part: &PromptPart) -> bool {
+    matches!(part, PromptPart::Text(_))
 }
 
 /// The elements of a JSON array that can be read.

@@ -257,18 +257,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Message, Part, Role};
+    use crate::{PromptMessage, PromptPart, PromptRole};
 
     fn asked(words: &str, input: Value) -> String {
-        let mut parts = vec![Part::Text(words.to_owned())];
+        let mut parts = vec![PromptPart::Text(words.to_owned())];
         if !input.is_null() {
             let label = "input".to_owned();
-            parts.push(Part::Data {
+            parts.push(PromptPart::Data {
                 label,
                 value: input,
             });
         }
-        let request = Request::new(vec![Message::new(Role::User, parts)]);
+        let request = Request::new(vec![PromptMessage::new(PromptRole::User, parts)]);
         match answer(&request) {
             Some(Answer::Text(text, undone)) => {
                 assert_eq!(

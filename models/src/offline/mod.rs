@@ -138,11 +138,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Message, ToolSpec, deltas};
+    use crate::{PromptMessage, ToolSpec, deltas};
 
     #[test]
     fn other_json_is_declined_with_the_way_out() {
-        let plan = Request::new(vec![Message::user("plan")]).json("plan", json!({}));
+        let plan = Request::new(vec![PromptMessage::user("plan")]).json("plan", json!({}));
         let error = answer(&plan).expect_err("a stand-in makes no plans");
         assert!(
             matches!(&error, Error::Refused(why) if why.contains("AGENTHUB_MODEL")),
@@ -153,7 +153,8 @@ mod tests {
     #[tokio::test]
     async fn the_answer_is_streamed_in_pieces_and_its_cost_estimated() {
         let (sink, mut reader) = deltas();
-        let asked = Request::new(vec![Message::user("who are you?")]).json("decision", json!({}));
+        let asked =
+            Request::new(vec![PromptMessage::user("who are you?")]).json("decision", json!({}));
         let completion = tokio::spawn(Offline.complete(asked, sink));
         let mut pieces = Vec::new();
         while let Some(piece) = reader.next().await {
@@ -171,7 +172,7 @@ mod tests {
 
     #[test]
     fn what_it_has_no_tool_for_is_said_to_be_undone() {
-        let asked = Request::new(vec![Message::user("print it")]);
+        let asked = Request::new(vec![PromptMessage::user("print it")]);
         let Ok(Answer::Text(said, Some(Undone::All))) = answer(&asked) else {
             panic!("it has nothing to call");
         };
@@ -180,7 +181,7 @@ mod tests {
 
     #[tokio::test]
     async fn calls_cost_something_as_well() {
-        let mut asked = Request::new(vec![Message::user("use echo")]);
+        let mut asked = Request::new(vec![PromptMessage::user("use echo")]);
         asked.tools = vec![ToolSpec {
             name: "echo".into(),
             description: "Echoes".into(),

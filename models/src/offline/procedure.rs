@@ -11,7 +11,7 @@ use super::{
     told::{content, told},
     turn::{Round, Turn},
 };
-use crate::{Request, Role, ToolCall, ToolSpec};
+use crate::{PromptRole, Request, ToolCall, ToolSpec};
 
 /// A last step that begins with one of these says what the answer is.
 const ENDS: [&str; 10] = [
@@ -54,7 +54,10 @@ impl<'a> Procedure<'a> {
     /// The procedure in the instructions of the request, if there is one that calls any of its tools. Where the words name some (`only`),
     /// the steps call those alone; there is no procedure for others.
     pub(super) fn of(request: &'a Request, only: &[usize]) -> Option<Self> {
-        let by_system = request.messages.iter().filter(|m| m.role == Role::System);
+        let by_system = request
+            .messages
+            .iter()
+            .filter(|m| m.role == PromptRole::System);
         let mut texts: Vec<String> = by_system
             .filter_map(|message| message.text())
             .map(|text| steps(&text))

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::super::{Answer, tools::answer};
-use crate::{Message, Part, PresentedAgent, Request, Role, ToolCall, ToolSpec};
+use crate::{PresentedAgent, PromptMessage, PromptPart, PromptRole, Request, ToolCall, ToolSpec};
 
 const EDITOR: &str = "# Editor\n\nYou lead a team.\n\n## Steps\n\n\
     1. Ask `researcher` what is known about the topic.\n\
@@ -55,7 +55,10 @@ fn team() -> Vec<ToolSpec> {
 }
 
 fn asked(instructions: &str, words: &str) -> Request {
-    let mut request = Request::new(vec![Message::system(instructions), Message::user(words)]);
+    let mut request = Request::new(vec![
+        PromptMessage::system(instructions),
+        PromptMessage::user(words),
+    ]);
     request.tools = team();
     request
 }
@@ -78,19 +81,21 @@ fn said(request: &Request) -> String {
 fn go_on(request: &mut Request, results: &[Value]) -> Vec<(String, Value)> {
     let calls = calls(request);
     assert_eq!(calls.len(), results.len(), "{calls:?}");
-    let made = calls.iter().cloned().map(Part::ToolCall).collect();
-    request.messages.push(Message::new(Role::Assistant, made));
+    let made = calls.iter().cloned().map(PromptPart::ToolCall).collect();
+    request
+        .messages
+        .push(PromptMessage::new(PromptRole::Assistant, made));
     let results = calls
         .iter()
         .zip(results)
-        .map(|(call, value)| Part::ToolResult {
+        .map(|(call, value)| PromptPart::ToolResult {
             call_id: call.id.clone(),
             name: call.name.clone(),
             value: value.clone(),
         });
     request
         .messages
-        .push(Message::new(Role::Tool, results.collect()));
+        .push(PromptMessage::new(PromptRole::Tool, results.collect()));
     calls
         .into_iter()
         .map(|call| (call.name, call.arguments))

@@ -12,7 +12,7 @@ use super::told::told;
 use super::turn::Turn;
 use super::words::{asks_who_it_is, clauses, cut};
 use super::{Answer, MAX_LISTED, how_to_configure};
-use crate::{Part, Request, ToolCall, ToolSpec, Undone};
+use crate::{PromptPart, Request, ToolCall, ToolSpec, Undone};
 
 /// True if there are tools, or results of tools that are gone.
 pub(super) fn are_used(request: &Request) -> bool {
@@ -191,8 +191,8 @@ fn free_ids(request: &Request) -> impl Iterator<Item = String> {
     let parts = request.messages.iter().flat_map(|m| &m.parts);
     let taken: Vec<&str> = parts
         .filter_map(|part| match part {
-            Part::ToolCall(call) => Some(call.id.as_str()),
-            Part::ToolResult { call_id, .. } => Some(call_id.as_str()),
+            PromptPart::ToolCall(call) => Some(call.id.as_str()),
+            PromptPart::ToolResult { call_id, .. } => Some(call_id.as_str()),
             _ => None,
         })
         .collect();

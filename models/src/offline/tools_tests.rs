@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::{Message, PresentedAgent, Role};
+use crate::{PresentedAgent, PromptMessage, PromptRole};
 
 fn tool(name: &str, description: &str, parameters: Value) -> ToolSpec {
     ToolSpec {
@@ -43,10 +43,10 @@ fn tools() -> Vec<ToolSpec> {
 
 fn asked(words: &str) -> Request {
     let mut request = Request::new(vec![
-        Message::system("You lead."),
-        Message::user("an earlier request about blogs"),
-        Message::assistant("an earlier answer"),
-        Message::user(words),
+        PromptMessage::system("You lead."),
+        PromptMessage::user("an earlier request about blogs"),
+        PromptMessage::assistant("an earlier answer"),
+        PromptMessage::user(words),
     ]);
     request.tools = tools();
     request
@@ -70,17 +70,19 @@ fn said(request: &Request) -> String {
 fn answered(mut request: Request, results: &[Value]) -> Request {
     let calls = calls(&request);
     assert_eq!(calls.len(), results.len(), "{calls:?}");
-    let made = calls.iter().cloned().map(Part::ToolCall).collect();
-    request.messages.push(Message::new(Role::Assistant, made));
+    let made = calls.iter().cloned().map(PromptPart::ToolCall).collect();
+    request
+        .messages
+        .push(PromptMessage::new(PromptRole::Assistant, made));
     for (call, value) in calls.into_iter().zip(results) {
-        let result = Part::ToolResult {
+        let result = PromptPart::ToolResult {
             call_id: call.id,
             name: call.name,
             value: value.clone(),
         };
         request
             .messages
-            .push(Message::new(Role::Tool, vec![result]));
+            .push(PromptMessage::new(PromptRole::Tool, vec![result]));
     }
     request
 }
@@ -263,11 +265,12 @@ fn results_are_told_with_the_name_of_the_tool() {
 fn results_are_told_when_the_tools_are_gone() {
     let mut done = answered(asked("use agent_echo"), &[json!("Echo: hi")]);
     done.tools.clear();
-    done.messages.push(Message::system("Answer without tools."));
+    done.messages
+        .push(PromptMessage::system("Answer without tools."));
     assert!(are_used(&done));
     assert_eq!(said(&done), "agent_echo says: Echo: hi");
 
-    done.messages.push(Message::user("and what else?"));
+    done.messages.push(PromptMessage::user("and what else?"));
     assert!(!are_used(&done));
 }
 
@@ -286,7 +289,7 @@ fn several_results_are_told_in_one_answer() {
 #[test]
 fn what_was_done_for_earlier_words_is_done_again_for_later_ones_under_other_ids() {
     let mut later = answered(asked("use agent_echo"), &[json!("one")]);
-    later.messages.push(Message::user("use agent_echo"));
+    later.messages.push(PromptMessage::user("use agent_echo"));
     let calls = calls(&later);
     assert_eq!(calls.len(), 1);
     assert_eq!(calls[0].id, "call_2");
@@ -295,8 +298,13 @@ fn what_was_done_for_earlier_words_is_done_again_for_later_ones_under_other_ids(
 #[test]
 fn a_call_that_nobody_answered_is_not_made_again() {
     let mut waiting = asked("use agent_echo");
-    let made = calls(&waiting).into_iter().map(Part::ToolCall).collect();
-    waiting.messages.push(Message::new(Role::Assistant, made));
+    let made = calls(&waiting)
+        .into_iter()
+        .map(PromptPart::ToolCall)
+        .collect();
+    waiting
+        .messages
+        .push(PromptMessage::new(PromptRole::Assistant, made));
     assert_eq!(said(&waiting), "I have heard nothing from agent_echo.");
 }
 
@@ -357,12 +365,12 @@ fn the_rest_of_the_agents_is_searched_where_nothing_fits() {
 fn what_is_handed_over_as_data_is_asked_where_there_are_no_words() {
     let mut request = asked("");
     request.messages = vec![
-        Message::system("You lead."),
-        Message::data("request", json!({"text": "echo hi"})),
+        PromptMessage::system("You lead."),
+        PromptMessage::data("request", json!({"text": "echo hi"})),
     ];
     assert_eq!(calls(&request)[0].arguments, json!({"text": "echo hi"}));
 
-    request.messages.push(Message::user("add 1 and 2"));
+    request.messages.push(PromptMessage::user("add 1 and 2"));
     assert_eq!(calls(&request)[0].name, "calculator");
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{Message, Part, Request, Role, ToolCall};
+use crate::{PromptMessage, PromptPart, PromptRole, Request, ToolCall};
 
 /// The user's last words, and the calls since.
 pub(super) struct Turn<'a> {
@@ -19,15 +19,15 @@ pub(super) struct Round<'a>(pub(super) Vec<(&'a ToolCall, Option<&'a Value>)>);
 impl<'a> Turn<'a> {
     pub(super) fn of(request: &'a Request) -> Self {
         let messages = &request.messages;
-        let last = |speaks: &dyn Fn(&Part) -> bool| {
-            let by_user = |m: &Message| m.role == Role::User;
+        let last = |speaks: &dyn Fn(&PromptPart) -> bool| {
+            let by_user = |m: &PromptMessage| m.role == PromptRole::User;
             messages
                 .iter()
                 .rposition(|m| by_user(m) && m.parts.iter().any(speaks))
         };
         // Where nobody says anything in words, what is handed over as data is what is asked.
-        let start = last(&|part| matches!(part, Part::Text(_)))
-            .or_else(|| last(&|part| matches!(part, Part::Data { .. })))
+        let start = last(&|part| matches!(part, PromptPart::Text(_)))
+            .or_else(|| last(&|part| matches!(part, PromptPart::Data { .. })))
             .unwrap_or(0);
         let asked = messages.get(start);
         let words = asked.and_then(|message| {
@@ -36,7 +36,7 @@ impl<'a> Turn<'a> {
         });
         let input = asked.and_then(|message| {
             message.parts.iter().find_map(|part| match part {
-                Part::Data { label, value } if label == "input" => Some(value),
+                PromptPart::Data { label, value } if label == "input" => Some(value),
                 _ => None,
             })
         });
@@ -44,7 +44,7 @@ impl<'a> Turn<'a> {
         let results: Vec<(&str, &Value)> = since()
             .flat_map(|m| &m.parts)
             .filter_map(|part| match part {
-                Part::ToolResult { call_id, value, .. } => Some((call_id.as_str(), value)),
+                PromptPart::ToolResult { call_id, value, .. } => Some((call_id.as_str(), value)),
                 _ => None,
             })
             .collect();
@@ -75,15 +75,15 @@ impl<'a> Turn<'a> {
     }
 }
 
-fn calls(message: &Message) -> impl Iterator<Item = &ToolCall> {
+fn calls(message: &PromptMessage) -> impl Iterator<Item = &ToolCall> {
     message.parts.iter().filter_map(|part| match part {
-        Part::ToolCall(call) => Some(call),
+        PromptPart::ToolCall(call) => Some(call),
         _ => None,
     })
 }
 
-fn data_text(part: &Part) -> Option<String> {
-    let Part::Data { value, .. } = part else {
+fn data_text(part: &PromptPart) -> Option<String> {
+    let PromptPart::Data { value, .. } = part else {
         return None;
     };
     let text = value.as_str().or_else(|| value.get("text")?.as_str());

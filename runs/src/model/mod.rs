@@ -1,6 +1,6 @@
 //! Requests to language models, and their answers.
 //!
-//! Text of other people and agents enters a [`Request`] as [`Part::Data`]: quoted, never an instruction ([`quote`]).
+//! Text of other people and agents enters a [`Request`] as [`PromptPart::Data`]: quoted, never an instruction ([`quote`]).
 
 pub mod growing;
 pub mod quote;
@@ -8,7 +8,7 @@ mod request;
 mod tokens;
 
 pub use request::{
-    Completion, EmptyRequest, Message, Output, Part, PresentedAgent, Request, Role, ToolCall,
-    ToolSpec, Undone, Usage,
+    Completion, EmptyRequest, Output, PresentedAgent, PromptMessage, PromptPart, PromptRole,
+    Request, ToolCall, ToolSpec, Undone, Usage,
 };
 pub use tokens::estimate_tokens;

@@ -8,7 +8,7 @@ use super::{estimate_tokens, quote};
 /// Speaker of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum PromptRole {
     /// System instructions. Providers that keep them apart get all of them, in order.
     System,
     /// The person, or another requester.
@@ -22,7 +22,7 @@ pub enum Role {
 /// One part of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Part {
+pub enum PromptPart {
     /// Text of the message's role.
     Text(String),
     /// Quoted data, never instructions. Reaches a provider as [`quote::data`] renders it.
@@ -47,39 +47,39 @@ pub enum Part {
 
 /// One turn of the conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Message {
+pub struct PromptMessage {
     /// Its speaker.
-    pub role: Role,
+    pub role: PromptRole,
     /// Its content, in order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<PromptPart>,
 }
 
-impl Message {
+impl PromptMessage {
     /// A message of several parts.
-    pub fn new(role: Role, parts: Vec<Part>) -> Self {
+    pub fn new(role: PromptRole, parts: Vec<PromptPart>) -> Self {
         Self { role, parts }
     }
 
     /// A message with instructions.
     pub fn system(text: impl Into<String>) -> Self {
-        Self::new(Role::System, vec![Part::Text(text.into())])
+        Self::new(PromptRole::System, vec![PromptPart::Text(text.into())])
     }
 
     /// A message of the requester.
     pub fn user(text: impl Into<String>) -> Self {
-        Self::new(Role::User, vec![Part::Text(text.into())])
+        Self::new(PromptRole::User, vec![PromptPart::Text(text.into())])
     }
 
     /// An earlier answer of the model.
     pub fn assistant(text: impl Into<String>) -> Self {
-        Self::new(Role::Assistant, vec![Part::Text(text.into())])
+        Self::new(PromptRole::Assistant, vec![PromptPart::Text(text.into())])
     }
 
     /// A message with quoted data. SentHandoff in the user's turn, which providers accept anywhere in a conversation.
     pub fn data(label: impl Into<String>, value: Value) -> Self {
         Self::new(
-            Role::User,
-            vec![Part::Data {
+            PromptRole::User,
+            vec![PromptPart::Data {
                 label: label.into(),
                 value,
             }],
@@ -92,7 +92,7 @@ impl Message {
             .parts
             .iter()
             .filter_map(|part| match part {
-                Part::Text(text) => Some(text.as_str()),
+                PromptPart::Text(text) => Some(text.as_str()),
                 _ => None,
             })
             .collect();
@@ -105,9 +105,9 @@ impl Message {
             .parts
             .iter()
             .filter_map(|part| match part {
-                Part::Text(text) => Some(text.clone()),
-                Part::Data { label, value } => Some(quote::data(label, value)),
-                Part::ToolCall(_) | Part::ToolResult { .. } => None,
+                PromptPart::Text(text) => Some(text.clone()),
+                PromptPart::Data { label, value } => Some(quote::data(label, value)),
+                PromptPart::ToolCall(_) | PromptPart::ToolResult { .. } => None,
             })
             .collect();
         pieces.join("\n")
@@ -171,7 +171,7 @@ pub struct EmptyRequest;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Request {
     /// The conversation so far, oldest first.
-    pub messages: Vec<Message>,
+    pub messages: Vec<PromptMessage>,
     /// Requested format of the answer.
     pub output: Output,
     /// Tools that the model may call instead of, or besides, answering.
@@ -184,7 +184,7 @@ pub struct Request {
 
 impl Request {
     /// A request for a text answer to `messages`.
-    pub fn new(messages: Vec<Message>) -> Self {
+    pub fn new(messages: Vec<PromptMessage>) -> Self {
         Self {
             messages,
             ..Self::default()
@@ -205,8 +205,8 @@ impl Request {
         self.messages
             .iter()
             .rev()
-            .filter(|m| m.role == Role::User)
-            .find_map(Message::text)
+            .filter(|m| m.role == PromptRole::User)
+            .find_map(PromptMessage::text)
     }
 
     /// The last data with this label.
@@ -216,7 +216,7 @@ impl Request {
             .rev()
             .flat_map(|m| m.parts.iter().rev())
             .find_map(|part| match part {
-                Part::Data {
+                PromptPart::Data {
                     label: found,
                     value,
                 } if found == label => Some(value),
@@ -226,12 +226,12 @@ impl Request {
 
     /// Estimated input tokens, by [`estimate_tokens`](super::estimate_tokens).
     pub fn estimate_tokens(&self) -> usize {
-        let of_part = |part: &Part| match part {
-            Part::ToolCall(call) => estimate_tokens(&call.arguments.to_string()),
-            Part::ToolResult { value, .. } => estimate_tokens(&value.to_string()),
-            Part::Text(_) | Part::Data { .. } => 0,
+        let of_part = |part: &PromptPart| match part {
+            PromptPart::ToolCall(call) => estimate_tokens(&call.arguments.to_string()),
+            PromptPart::ToolResult { value, .. } => estimate_tokens(&value.to_string()),
+            PromptPart::Text(_) | PromptPart::Data { .. } => 0,
         };
-        let of_message = |message: &Message| {
+        let of_message = |message: &PromptMessage| {
             estimate_tokens(&message.rendered()) + message.parts.iter().map(of_part).sum::<usize>()
         };
         let of_tool = |tool: &ToolSpec| {
@@ -252,7 +252,7 @@ impl Request {
         let said = self
             .messages
             .iter()
-            .any(|m| m.role != Role::System && !m.parts.is_empty());
+            .any(|m| m.role != PromptRole::System && !m.parts.is_empty());
         if said { Ok(()) } else { Err(EmptyRequest) }
     }
 }

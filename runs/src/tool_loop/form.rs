@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::model::{Message, Request};
+use crate::model::{PromptMessage, Request};
 
 /// Number of corrections requested for an invalid answer.
 pub(super) const CORRECTIONS: u32 = 2;
@@ -52,7 +52,7 @@ impl Form {
         match request.tools.is_empty() {
             true => *request = std::mem::take(request).json(&*self.name, self.schema.clone()),
             false => {
-                let told = Message::system(format!("{IN_WORDS}\n{}", self.schema));
+                let told = PromptMessage::system(format!("{IN_WORDS}\n{}", self.schema));
                 request.messages.push(told);
             }
         }
@@ -60,11 +60,11 @@ impl Form {
 }
 
 /// The messages that report an invalid answer.
-pub(super) fn rejected(answer: &str, reason: &str) -> Vec<Message> {
-    let said = (!answer.trim().is_empty()).then(|| Message::assistant(answer));
+pub(super) fn rejected(answer: &str, reason: &str) -> Vec<PromptMessage> {
+    let said = (!answer.trim().is_empty()).then(|| PromptMessage::assistant(answer));
     let told = [
-        Message::data("rejected", json!({ "reason": reason })),
-        Message::system(AGAIN),
+        PromptMessage::data("rejected", json!({ "reason": reason })),
+        PromptMessage::system(AGAIN),
     ];
     said.into_iter().chain(told).collect()
 }

@@ -12,7 +12,7 @@ use crate::{
     event::{RunEvent, RunStarted, StepRequest, StepResult},
     facts::Facts,
     id::{RunId, StepId},
-    model::{Completion, Message, ToolCall, ToolSpec},
+    model::{Completion, PromptMessage, ToolCall, ToolSpec},
     run::{self, Action},
     strategy::{Memory, Strategy},
 };
@@ -200,7 +200,7 @@ impl Run {
 fn input(on_failure: ErrorMode, has_form: bool) -> Input {
     Input {
         instructions: "Work.".to_owned(),
-        messages: vec![Message::user("do it")],
+        messages: vec![PromptMessage::user("do it")],
         limits: Limits {
             turns: 1_000,
             tool_calls: 10_000,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{ErrorMode, Form, Peer};
-use crate::model::{Message, ToolSpec};
+use crate::model::{PromptMessage, ToolSpec};
 
 /// Input of a tool loop.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct Input {
     /// `messages`.
     pub conversation: bool,
     /// The conversation; the last message is the request.
-    pub messages: Vec<Message>,
+    pub messages: Vec<PromptMessage>,
     /// Limits of the loop.
     pub limits: Limits,
     /// Sampling temperature; the provider's default if `None`.

@@ -5,14 +5,17 @@ use serde_json::{Value, json};
 use crate::{
     effect::DelegationResult,
     event::StepResult,
-    model::{Completion, Message, Part, Role},
+    model::{Completion, PromptMessage, PromptPart, PromptRole},
 };
 
 /// The model's turn, for the next question.
-pub(super) fn model_turn(answer: &Completion) -> Message {
-    let text = Some(Part::Text(answer.text.clone())).filter(|_| !answer.text.is_empty());
-    let calls = answer.tool_calls.iter().cloned().map(Part::ToolCall);
-    Message::new(Role::Assistant, text.into_iter().chain(calls).collect())
+pub(super) fn model_turn(answer: &Completion) -> PromptMessage {
+    let text = Some(PromptPart::Text(answer.text.clone())).filter(|_| !answer.text.is_empty());
+    let calls = answer.tool_calls.iter().cloned().map(PromptPart::ToolCall);
+    PromptMessage::new(
+        PromptRole::Assistant,
+        text.into_iter().chain(calls).collect(),
+    )
 }
 
 /// Tool result of a step, for the model.

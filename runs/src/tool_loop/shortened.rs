@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::model::{Message, Part, estimate_tokens};
+use crate::model::{PromptMessage, PromptPart, estimate_tokens};
 
 /// Maximum tokens of a conversation before earlier tool results are shortened, by [`estimate_tokens`]. Models with
 /// tools have a context of at least 128,000 tokens, tools and answer included.
@@ -13,14 +13,14 @@ const SHORTENED_BYTES: usize = 1024;
 
 /// Shortens tool results, oldest first, until the conversation is within `max_tokens`, as far as possible, and no more
 /// of them than necessary.
-pub(super) fn shortened(mut messages: Vec<Message>, max_tokens: usize) -> Vec<Message> {
+pub(super) fn shortened(mut messages: Vec<PromptMessage>, max_tokens: usize) -> Vec<PromptMessage> {
     let mut tokens: usize = messages.iter().flat_map(|m| &m.parts).map(tokens_of).sum();
     for part in messages.iter_mut().flat_map(|m| &mut m.parts) {
         if tokens <= max_tokens {
             break;
         }
         let before = tokens_of(part);
-        if let Part::ToolResult { value, .. } = part {
+        if let PromptPart::ToolResult { value, .. } = part {
             shorten(value);
             tokens = tokens.saturating_sub(before) + tokens_of(part);
         }
@@ -28,13 +28,13 @@ pub(super) fn shortened(mut messages: Vec<Message>, max_tokens: usize) -> Vec<Me
     messages
 }
 
-fn tokens_of(part: &Part) -> usize {
+fn tokens_of(part: &PromptPart) -> usize {
     match part {
-        Part::Text(text) => estimate_tokens(text),
-        Part::Data { value, .. } | Part::ToolResult { value, .. } => {
+        PromptPart::Text(text) => estimate_tokens(text),
+        PromptPart::Data { value, .. } | PromptPart::ToolResult { value, .. } => {
             estimate_tokens(&value.to_string())
         }
-        Part::ToolCall(call) => estimate_tokens(&call.arguments.to_string()),
+        PromptPart::ToolCall(call) => estimate_tokens(&call.arguments.to_string()),
     }
 }
 
@@ -56,19 +56,19 @@ fn shorten(value: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Role;
+    use crate::model::PromptRole;
     use serde_json::json;
 
-    fn result(value: Value) -> Message {
-        let result = Part::ToolResult {
+    fn result(value: Value) -> PromptMessage {
+        let result = PromptPart::ToolResult {
             call_id: "c".to_owned(),
             name: "read".to_owned(),
             value,
         };
-        Message::new(Role::Tool, vec![result])
+        PromptMessage::new(PromptRole::Tool, vec![result])
     }
 
-    fn lengths(messages: &[Message]) -> Vec<usize> {
+    fn lengths(messages: &[PromptMessage]) -> Vec<usize> {
         let parts = messages.iter().flat_map(|m| &m.parts);
         parts.map(|part| tokens_of(part) * 4).collect()
     }
@@ -77,7 +77,7 @@ mod tests {
     fn the_oldest_results_are_shortened_and_no_more_than_need_be() {
         let page = || result(json!({"page": "x".repeat(40_000)}));
         let messages = vec![
-            Message::user("read"),
+            PromptMessage::user("read"),
             page(),
             result(json!(1)),
             page(),
@@ -88,7 +88,7 @@ mod tests {
         let some = shortened(messages.clone(), 25_000);
         assert_eq!(some[0], messages[0]);
         assert_eq!(some[2..], messages[2..]);
-        let Part::ToolResult { value, .. } = &some[1].parts[0] else {
+        let PromptPart::ToolResult { value, .. } = &some[1].parts[0] else {
             panic!("it was a result");
         };
         let text = value.as_str().expect("a text");
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_last_results_are_shortened_where_they_alone_are_too_many() {
-        let results: Vec<Message> = (0..64)
+        let results: Vec<PromptMessage> = (0..64)
             .map(|_| result(json!("y".repeat(64 * 1024))))
             .collect();
         let fitting = shortened(results, MAX_TOKENS);

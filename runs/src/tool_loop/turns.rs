@@ -16,7 +16,7 @@ use crate::{
     event::{RunOutcome, StepResult},
     facts::Facts,
     id::StepId,
-    model::{Completion, Message, Part, Request, Role, ToolCall, Undone},
+    model::{Completion, PromptMessage, PromptPart, PromptRole, Request, ToolCall, Undone},
     strategy::Next,
 };
 
@@ -31,7 +31,7 @@ pub(super) struct Turns {
     input: Input,
     words: String,
     found: Vec<String>,
-    messages: Vec<Message>,
+    messages: Vec<PromptMessage>,
     /// Calls that were dispatched or refused as too many.
     calls: u32,
     /// Invalid answers.
@@ -58,14 +58,18 @@ struct Checkpoint {
 }
 
 impl Turns {
-    pub(super) fn new(input: Input, earlier: Vec<Message>) -> Self {
+    pub(super) fn new(input: Input, earlier: Vec<PromptMessage>) -> Self {
         let mut messages = Vec::new();
         if !input.instructions.is_empty() {
-            messages.push(Message::system(&*input.instructions));
+            messages.push(PromptMessage::system(&*input.instructions));
         }
         messages.extend(earlier);
         messages.extend_from_slice(&input.messages);
-        let asked = input.messages.iter().rev().find(|m| m.role == Role::User);
+        let asked = input
+            .messages
+            .iter()
+            .rev()
+            .find(|m| m.role == PromptRole::User);
         Self {
             turn: 1,
             checkpoint: Checkpoint {
@@ -76,7 +80,7 @@ impl Turns {
                 reports: 0,
                 tools: 0,
             },
-            words: asked.and_then(Message::text).unwrap_or_default(),
+            words: asked.and_then(PromptMessage::text).unwrap_or_default(),
             found: Vec::new(),
             messages,
             calls: 0,
@@ -242,7 +246,7 @@ impl Turns {
         let mut request = Request::new(shortened(self.messages.clone(), MAX_TOKENS));
         match self.is_last(turn) {
             true if turn > 1 && self.rejected == 0 => {
-                request.messages.push(Message::system(LAST_TURN));
+                request.messages.push(PromptMessage::system(LAST_TURN));
             }
             true => {}
             false => request.tools = offered.iter().map(|o| o.tool.clone()).collect(),
@@ -291,7 +295,7 @@ impl Turns {
                     }
                 },
             };
-            results.push(Part::ToolResult {
+            results.push(PromptPart::ToolResult {
                 call_id: call.id.clone(),
                 name: call.name.clone(),
                 value,
@@ -299,7 +303,8 @@ impl Turns {
         }
         if out.is_empty() {
             self.messages.push(model_turn(answer));
-            self.messages.push(Message::new(Role::Tool, results));
+            self.messages
+                .push(PromptMessage::new(PromptRole::Tool, results));
         }
         out
     }

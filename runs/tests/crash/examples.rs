@@ -10,7 +10,9 @@ use agenthub_runs::{
     RunEvent, RunOutcome, RunStarted, SentHandoff, Step, StepContext, StepResult, Strategy,
     ToolOutput, World,
     journal::Entry,
-    model::{Completion, Message, Part, Request, Role, ToolCall, ToolSpec, Usage},
+    model::{
+        Completion, PromptMessage, PromptPart, PromptRole, Request, ToolCall, ToolSpec, Usage,
+    },
     tool_loop::{AvailableTool, Input, Peer, ToolLoop},
 };
 use async_trait::async_trait;
@@ -37,7 +39,7 @@ pub(super) fn example(name: &str) -> (RunStarted, Box<dyn Strategy>) {
     }
     let input = Input {
         instructions: "Help.".into(),
-        messages: vec![Message::user(name)],
+        messages: vec![PromptMessage::user(name)],
         ..Input::default()
     };
     let mut first = begins("tool_loop", json!(input));
@@ -200,7 +202,7 @@ impl World for Traced {
         let turn = request
             .messages
             .iter()
-            .filter(|m| m.role == Role::Tool)
+            .filter(|m| m.role == PromptRole::Tool)
             .count();
         let topic = request.last_user_text();
         let tool_calls = match (topic.as_deref(), turn) {
@@ -283,7 +285,7 @@ impl World for Traced {
 fn results(request: &Request) -> String {
     let parts = request.messages.iter().flat_map(|m| &m.parts);
     let values = parts.filter_map(|part| match part {
-        Part::ToolResult { value, .. } => Some(value.to_string()),
+        PromptPart::ToolResult { value, .. } => Some(value.to_string()),
         _ => None,
     });
     values.collect::<Vec<_>>().join(", ")

@@ -10,7 +10,7 @@ use agenthub_runs::{
     Budget, DelegationResult, Failure, Handoff, RunEvent, RunId, RunOutcome, RunStarted,
     SentHandoff, Spent, StepId, StepRequest, StepResult,
     journal::Entry,
-    model::Message,
+    model::PromptMessage,
     tool_loop::{ErrorMode, Input},
 };
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ const KEY: &str = "sk-abcdefghijklmnopqrstuvwxyz";
 fn run(mode: ErrorMode, result: StepResult) -> Vec<RunEvent> {
     let input = Input {
         instructions: "instructions".into(),
-        messages: vec![Message::user(format!("the request, with {KEY}"))],
+        messages: vec![PromptMessage::user(format!("the request, with {KEY}"))],
         on_failure: mode,
         ..Input::default()
     };

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::{
     Outcome, TaskContext, bounds,
-    model::{Message, estimate_tokens},
+    model::{PromptMessage, estimate_tokens},
 };
 
 /// The earlier turns that are looked up.
@@ -26,7 +26,7 @@ const MAX_TEXT: usize = 8 * 1024;
 const DEADLINE: Duration = Duration::from_secs(2);
 
 /// The messages between this requester and this agent. Best effort: without them the conversation begins here.
-pub(super) async fn recall(task: &TaskContext) -> Vec<Message> {
+pub(super) async fn recall(task: &TaskContext) -> Vec<PromptMessage> {
     let request = ListTasksRequest {
         agent_id: task.client().agent_id().to_owned(),
         context_id: task.context_id().to_owned(),
@@ -60,7 +60,7 @@ fn said<'a>(
     tasks: impl Iterator<Item = &'a Task>,
     has_more: bool,
     max_tokens: usize,
-) -> Vec<Message> {
+) -> Vec<PromptMessage> {
     let mut tokens = 0;
     let mut turns = Vec::new();
     let mut left_out = has_more;
@@ -73,13 +73,15 @@ fn said<'a>(
         }
         turns.push(turn);
     }
-    let mark = left_out.then(|| Message::user("[earlier messages left out]"));
+    let mark = left_out.then(|| PromptMessage::user("[earlier messages left out]"));
     let turns = turns.into_iter().rev();
     mark.into_iter()
-        .chain(
-            turns
-                .flat_map(|[asked, answered]| [Message::user(asked), Message::assistant(answered)]),
-        )
+        .chain(turns.flat_map(|[asked, answered]| {
+            [
+                PromptMessage::user(asked),
+                PromptMessage::assistant(answered),
+            ]
+        }))
         .collect()
 }
 
@@ -117,11 +119,11 @@ mod tests {
         let tasks = [task("third", "3"), task("second", "2"), task("first", "1")];
         let all = said(tasks.iter(), false, 100);
         let expected = [("first", "1"), ("second", "2"), ("third", "3")]
-            .map(|(q, a)| [Message::user(q), Message::assistant(a)]);
+            .map(|(q, a)| [PromptMessage::user(q), PromptMessage::assistant(a)]);
         assert_eq!(all, expected.concat());
 
         let short = said(tasks.iter(), false, 6);
-        let texts: Vec<String> = short.iter().filter_map(Message::text).collect();
+        let texts: Vec<String> = short.iter().filter_map(PromptMessage::text).collect();
         assert_eq!(
             texts,
             ["[earlier messages left out]", "second", "2", "third", "3"]

@@ -138,7 +138,7 @@ impl Conductor for Thinking {
         if let Some((filled, input)) = &form {
             request::show(&mut asked, |value| filled.form.shown(value));
             let material = filled.form.material(input).into_iter();
-            let parts = material.map(|(label, value)| model::Part::Data { label, value });
+            let parts = material.map(|(label, value)| model::PromptPart::Data { label, value });
             asked.parts.extend(parts);
         }
         let ToolLoopSettings {

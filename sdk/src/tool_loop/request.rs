@@ -7,7 +7,7 @@ use agenthub_proto::{
 use serde_json::{Value, json};
 
 use crate::{
-    model::{Message, Part, Role},
+    model::{PromptMessage, PromptPart, PromptRole},
     takes::RequestData,
 };
 
@@ -18,8 +18,8 @@ const INPUT: &str = "input";
 const NOT_GIVEN: &str = "inputs_not_given";
 
 /// The message as a turn of the user: its texts as words, everything else as data. Nothing where it has no content.
-pub(super) fn of(message: &a2a::Message) -> Option<Message> {
-    let mut parts: Vec<Part> = message.content.iter().filter_map(part_of).collect();
+pub(super) fn of(message: &a2a::Message) -> Option<PromptMessage> {
+    let mut parts: Vec<PromptPart> = message.content.iter().filter_map(part_of).collect();
     if parts.is_empty() {
         return None;
     }
@@ -27,13 +27,14 @@ pub(super) fn of(message: &a2a::Message) -> Option<Message> {
     if !skill.is_empty() {
         parts.push(data("asked_for", json!({ "skill": skill })));
     }
-    Some(Message::new(Role::User, parts))
+    Some(PromptMessage::new(PromptRole::User, parts))
 }
 
 /// Puts the data that the agent takes in place of the first data of the request, and says what it takes and did not get.
-pub(super) fn give(asked: &mut Message, given: RequestData) {
-    let is_input = |part: &Part| matches!(part, Part::Data { label, .. } if label == INPUT);
-    let is_text = |part: &Part| matches!(part, Part::Text(_));
+pub(super) fn give(asked: &mut PromptMessage, given: RequestData) {
+    let is_input =
+        |part: &PromptPart| matches!(part, PromptPart::Data { label, .. } if label == INPUT);
+    let is_text = |part: &PromptPart| matches!(part, PromptPart::Text(_));
     let after_texts = asked.parts.iter().rposition(is_text).map_or(0, |at| at + 1);
     if let Some(input) = given.input {
         let input = data(INPUT, input);
@@ -47,10 +48,10 @@ pub(super) fn give(asked: &mut Message, given: RequestData) {
 }
 
 /// Changes how the first data of the request is shown.
-pub(super) fn show(asked: &mut Message, shown: impl FnOnce(Value) -> Value) {
+pub(super) fn show(asked: &mut PromptMessage, shown: impl FnOnce(Value) -> Value) {
     let mut parts = asked.parts.iter_mut();
     let input = parts.find_map(|part| match part {
-        Part::Data { label, value } if label == INPUT => Some(value),
+        PromptPart::Data { label, value } if label == INPUT => Some(value),
         _ => None,
     });
     if let Some(input) = input {
@@ -58,10 +59,10 @@ pub(super) fn show(asked: &mut Message, shown: impl FnOnce(Value) -> Value) {
     }
 }
 
-fn part_of(part: &a2a::Part) -> Option<Part> {
+fn part_of(part: &a2a::Part) -> Option<PromptPart> {
     match part.part.as_ref()? {
         part::Part::Text(text) if text.trim().is_empty() => None,
-        part::Part::Text(text) => Some(Part::Text(text.clone())),
+        part::Part::Text(text) => Some(PromptPart::Text(text.clone())),
         part::Part::Data(given) => {
             let value = given.data.as_ref().map(json::from_struct)?;
             Some(data(INPUT, value))
@@ -81,8 +82,8 @@ fn described(file: &FilePart) -> Value {
     told
 }
 
-fn data(label: &str, value: Value) -> Part {
-    Part::Data {
+fn data(label: &str, value: Value) -> PromptPart {
+    PromptPart::Data {
         label: label.to_owned(),
         value,
     }
@@ -99,12 +100,12 @@ mod tests {
         message.content.push(a2a::Part::data(&json!({"n": [1, 2]})));
         message.content.push(a2a::Part::text("and tell me"));
         let asked = of(&message.with_metadata("task_type", "sum")).expect("it says something");
-        assert_eq!(asked.role, Role::User);
+        assert_eq!(asked.role, PromptRole::User);
         assert_eq!(asked.text().as_deref(), Some("add these\nand tell me"));
-        let rest: Vec<&Part> = asked
+        let rest: Vec<&PromptPart> = asked
             .parts
             .iter()
-            .filter(|p| matches!(p, Part::Data { .. }))
+            .filter(|p| matches!(p, PromptPart::Data { .. }))
             .collect();
         assert_eq!(
             rest,
@@ -127,8 +128,8 @@ mod tests {
             let mut asked = of(message).expect("it says something");
             give(&mut asked, given());
             let labels = asked.parts.iter().map(|part| match part {
-                Part::Text(text) => text.clone(),
-                Part::Data { label, value } => format!("{label} {value}"),
+                PromptPart::Text(text) => text.clone(),
+                PromptPart::Data { label, value } => format!("{label} {value}"),
                 other => panic!("{other:?}"),
             });
             labels.collect::<Vec<_>>()

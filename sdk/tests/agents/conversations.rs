@@ -2,17 +2,20 @@
 
 use agenthub_sdk::{
     Agent, Card, Client, Delegation,
-    model::{Message, Part, Request, Role},
+    model::{PromptMessage, PromptPart, PromptRole, Request},
 };
 use serde_json::json;
 
 use crate::harness::{ask, calls, delegate, hub, says, script, sum, url, user};
 
 /// The words of the conversation that a request shows, without the instructions.
-fn told(request: &Request) -> Vec<(Role, String)> {
-    let messages = request.messages.iter().filter(|m| m.role != Role::System);
+fn told(request: &Request) -> Vec<(PromptRole, String)> {
+    let messages = request
+        .messages
+        .iter()
+        .filter(|m| m.role != PromptRole::System);
     messages
-        .map(|m: &Message| (m.role, m.text().unwrap_or_default()))
+        .map(|m: &PromptMessage| (m.role, m.text().unwrap_or_default()))
         .collect()
 }
 
@@ -40,7 +43,7 @@ async fn earlier_turns_of_the_conversation_are_told_to_the_model() {
     say(&client, "other", "elsewhere").await;
     say(&client, "c", "Who am I?").await;
     let requests = model.requests();
-    let (user_said, answered) = (Role::User, Role::Assistant);
+    let (user_said, answered) = (PromptRole::User, PromptRole::Assistant);
     assert_eq!(told(&requests[1]), [(user_said, "elsewhere".into())]);
     assert_eq!(
         told(&requests[2]),
@@ -115,12 +118,12 @@ async fn an_answer_is_seen_while_it_grows_and_each_turn_begins_anew() {
     let asked = &model.requests()[1].messages;
     let parts = asked
         .iter()
-        .filter(|m| m.role == Role::Assistant)
+        .filter(|m| m.role == PromptRole::Assistant)
         .flat_map(|m| &m.parts);
     assert!(
         parts
             .clone()
-            .any(|p| *p == Part::Text("Let me see.".into()))
+            .any(|p| *p == PromptPart::Text("Let me see.".into()))
     );
 }
 

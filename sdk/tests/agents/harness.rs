@@ -6,7 +6,7 @@ use agenthub_broker::{Server, Settings};
 use agenthub_sdk::{
     Client, Delegation, Error, Failure, Outcome, Tool, ToolContext, Update,
     internal::assemble,
-    model::{self, Completion, Message, Part, Request, Role, Scripted},
+    model::{self, Completion, PromptMessage, PromptPart, PromptRole, Request, Scripted},
     proto::{
         a2a::{Artifact, TaskState},
         agenthub::TaskStatusUpdateEvent,
@@ -123,11 +123,14 @@ pub(crate) fn script(
 
 /// What the model was told of its calls before it was asked this.
 pub(crate) fn results(request: &Request) -> Vec<Value> {
-    let told = request.messages.iter().filter(|m| m.role == Role::Tool);
-    let parts = told.flat_map(|m: &Message| &m.parts);
+    let told = request
+        .messages
+        .iter()
+        .filter(|m| m.role == PromptRole::Tool);
+    let parts = told.flat_map(|m: &PromptMessage| &m.parts);
     parts
         .filter_map(|part| match part {
-            Part::ToolResult { value, .. } => Some(value.clone()),
+            PromptPart::ToolResult { value, .. } => Some(value.clone()),
             _ => None,
         })
         .collect()

@@ -10,7 +10,7 @@ use std::{
 
 use agenthub_sdk::{
     Agent, Card, Delegation, MAX_HOPS, Tool, ToolContext,
-    model::{Message, Role, Scripted},
+    model::{PromptMessage, PromptRole, Scripted},
     proto::a2a::TaskState,
     runs::{Budget, tool_loop::Limits},
 };
@@ -80,10 +80,10 @@ async fn in_the_last_turn_no_tool_is_offered() {
     assert_eq!((count, &*watched.outcome.text), (2, "that is all"));
     let requests = model.requests();
     assert_eq!(requests.len(), 3);
-    let last = requests[2].messages.last().map(|m: &Message| m.role);
+    let last = requests[2].messages.last().map(|m: &PromptMessage| m.role);
     assert_eq!(
         last,
-        Some(Role::System),
+        Some(PromptRole::System),
         "it is told that this is its last turn"
     );
 }

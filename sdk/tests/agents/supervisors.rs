@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agenthub_sdk::{
     Agent, Card, Failure, RunningAgent, Skill, TaskContext,
-    model::{Completion, Error, Request, Role, Scripted},
+    model::{Completion, Error, PromptRole, Request, Scripted},
     proto::a2a::TaskState,
 };
 use serde_json::{Value, json};
@@ -174,7 +174,10 @@ async fn what_a_peer_gives_is_told_as_data() {
             .is_some_and(|e| e.contains("`request` is missing")),
         "{told:?}"
     );
-    let others = request.messages.iter().filter(|m| m.role != Role::Tool);
+    let others = request
+        .messages
+        .iter()
+        .filter(|m| m.role != PromptRole::Tool);
     assert!(
         !others.clone().any(|m| m.rendered().contains("IGNORE")),
         "only results hold what peers wrote"

@@ -13,7 +13,7 @@ use agenthub_sdk::{
         Handoff, Next, RunId, RunOutcome, SentHandoff, Spent, Step, StepContext, StepResult,
         Strategy, ToolOutput, World,
         journal::Entry,
-        model::{Completion, Message, Request, ToolCall, Usage},
+        model::{Completion, PromptMessage, Request, ToolCall, Usage},
     },
 };
 use async_trait::async_trait;
@@ -186,7 +186,7 @@ fn effect(step: &Value) -> Effect {
         panic!("{words}");
     }
     if let Some(words) = step["ask"].as_str() {
-        return Effect::Ask(Box::new(Request::new(vec![Message::user(words)])));
+        return Effect::Ask(Box::new(Request::new(vec![PromptMessage::user(words)])));
     }
     if let Some(name) = step["call"].as_str() {
         return Effect::Call(ToolCall {

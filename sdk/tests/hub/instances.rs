@@ -173,7 +173,7 @@ fn thinking(began: mpsc::Sender<()>, free: Arc<Semaphore>) -> AgentBuilder {
     };
     let model = Scripted::from_completion_fn(|request: &Request| {
         let mut messages = request.messages.iter();
-        let has_waited = messages.any(|m| m.role == model::Role::Tool);
+        let has_waited = messages.any(|m| m.role == model::PromptRole::Tool);
         let call = ToolCall {
             id: "c".to_owned(),
             name: "wait".to_owned(),

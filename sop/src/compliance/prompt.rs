@@ -1,6 +1,6 @@
 //! Prompt about a run. What the agents and their files say is quoted data in it, never an instruction.
 
-use agenthub_sdk::model::{Message, Request};
+use agenthub_sdk::model::{PromptMessage, Request};
 use serde_json::{Value, json};
 
 use super::{Procedure, Transcript, shortened::shortened};
@@ -20,13 +20,13 @@ pub(super) fn request(procedure: &Procedure, transcript: &Transcript, rules: &[&
         })
         .collect();
     let messages = vec![
-        Message::system(PROMPT.trim()),
-        Message::data(
+        PromptMessage::system(PROMPT.trim()),
+        PromptMessage::data(
             "procedure",
             json!({ "agent": procedure.name, "version": procedure.version, "run": transcript.state }),
         ),
-        Message::data("rules", json!(rules)),
-        Message::data("transcript", json!(shortened(transcript))),
+        PromptMessage::data("rules", json!(rules)),
+        PromptMessage::data("transcript", json!(shortened(transcript))),
     ];
     Request {
         temperature: Some(0.0),
@@ -37,12 +37,12 @@ pub(super) fn request(procedure: &Procedure, transcript: &Transcript, rules: &[&
 /// The same question once more, with what was wrong with the answer.
 pub(super) fn again(mut request: Request, answer: &str, why: &str) -> Request {
     if !answer.trim().is_empty() {
-        request.messages.push(Message::assistant(answer));
+        request.messages.push(PromptMessage::assistant(answer));
     }
     request
         .messages
-        .push(Message::data("rejected", json!({ "reason": why })));
-    request.messages.push(Message::system(AGAIN));
+        .push(PromptMessage::data("rejected", json!({ "reason": why })));
+    request.messages.push(PromptMessage::system(AGAIN));
     request
 }
 

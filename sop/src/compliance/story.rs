@@ -1,7 +1,7 @@
 //! Made-up journals.
 
 use agenthub_sdk::{
-    model::{Completion, Message, Part, ToolCall, ToolSpec},
+    model::{Completion, PromptMessage, PromptPart, ToolCall, ToolSpec},
     runs::{
         Budget, DelegationResult, Failure, Handoff, RunEvent, RunOutcome, SentHandoff, Spent,
         StepId, StepRequest, StepResult, ToolOutput,
@@ -51,7 +51,7 @@ impl Story {
     pub(super) fn about(about: Value) -> Self {
         let input = Input {
             instructions: "Never shown.".into(),
-            messages: vec![Message::user("Write about bees.")],
+            messages: vec![PromptMessage::user("Write about bees.")],
             about,
             ..Input::default()
         };
@@ -94,7 +94,7 @@ impl Story {
         };
         let parts = &mut started.input["messages"][0]["parts"];
         let data = |label: &str, value: Value| {
-            json!(Part::Data {
+            json!(PromptPart::Data {
                 label: label.to_owned(),
                 value
             })

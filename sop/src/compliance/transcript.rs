@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use agenthub_sdk::{
-    model::{Completion, Message, Part, Role},
+    model::{Completion, PromptMessage, PromptPart, PromptRole},
     runs::{
         RunEvent, RunOutcome, StepId, StepRequest, StepResult,
         tool_loop::{AvailableTool, Input},
@@ -173,7 +173,11 @@ impl<'a> Writing<'a> {
             RunEvent::Started(started) => {
                 self.out.started_ms = started.at_ms;
                 let input = Input::deserialize(&started.input).unwrap_or_default();
-                for message in input.messages.iter().filter(|m| m.role != Role::System) {
+                for message in input
+                    .messages
+                    .iter()
+                    .filter(|m| m.role != PromptRole::System)
+                {
                     self.request(message);
                 }
             }
@@ -216,12 +220,12 @@ impl<'a> Writing<'a> {
         number
     }
 
-    fn request(&mut self, message: &Message) {
+    fn request(&mut self, message: &PromptMessage) {
         if let Some(text) = message.text() {
             self.add(PassageKind::Request, "the request", text);
         }
         for part in &message.parts {
-            let Part::Data { label, value } = part else {
+            let PromptPart::Data { label, value } = part else {
                 continue;
             };
             match value.as_object() {
@@ -251,12 +255,12 @@ impl<'a> Writing<'a> {
                 };
                 self.out.tools.insert(offer.tool.name, tool);
             }
-        } else if let Ok(earlier) = Vec::<Message>::deserialize(value) {
+        } else if let Ok(earlier) = Vec::<PromptMessage>::deserialize(value) {
             for message in earlier {
                 let who = match message.role {
-                    Role::Assistant => "the agent, earlier in the conversation",
-                    Role::User => "the request before, earlier in the conversation",
-                    Role::System | Role::Tool => continue,
+                    PromptRole::Assistant => "the agent, earlier in the conversation",
+                    PromptRole::User => "the request before, earlier in the conversation",
+                    PromptRole::System | PromptRole::Tool => continue,
                 };
                 self.add(PassageKind::Earlier, who, said(&message));
             }
@@ -371,11 +375,11 @@ impl<'a> Writing<'a> {
     }
 }
 
-fn said(message: &Message) -> String {
+fn said(message: &PromptMessage) -> String {
     let parts = message.parts.iter().filter_map(|part| match part {
-        Part::Text(text) => Some(text.clone()),
-        Part::Data { label, value } => Some(format!("{label}: {value}")),
-        Part::ToolCall(_) | Part::ToolResult { .. } => None,
+        PromptPart::Text(text) => Some(text.clone()),
+        PromptPart::Data { label, value } => Some(format!("{label}: {value}")),
+        PromptPart::ToolCall(_) | PromptPart::ToolResult { .. } => None,
     });
     parts.collect::<Vec<_>>().join("\n")
 }

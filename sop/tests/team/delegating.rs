@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use agenthub_sdk::{
     Outcome,
-    model::{Completion, Error, Request, Role, Scripted, ToolCall},
+    model::{Completion, Error, PromptRole, Request, Scripted, ToolCall},
     proto::a2a::TaskState,
 };
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ fn asks<'a>(calls: impl IntoIterator<Item = Ask<'a>>) -> Result<Completion, Erro
 /// An orchestrator that decides by how many results it has been told, and by the words of the request.
 fn leads(decide: fn(&str, &[Value]) -> Result<Completion, Error>) -> Scripted {
     Scripted::from_completion_fn(move |request| {
-        let asked = request.messages.iter().find(|m| m.role == Role::User);
+        let asked = request.messages.iter().find(|m| m.role == PromptRole::User);
         let words = asked.and_then(|m| m.text()).unwrap_or_default();
         decide(&words, &results(request))
     })

@@ -11,7 +11,7 @@ use std::{
 use agenthub_broker::{Server, Settings};
 use agenthub_sdk::{
     Client, Delegation, Outcome,
-    model::{self, Completion, LanguageModel, Part, Request, Role, Scripted, ToolCall},
+    model::{self, Completion, LanguageModel, PromptPart, PromptRole, Request, Scripted, ToolCall},
 };
 use agenthub_sop::{
     Definition, Fault, Fit, Named, News, Origin, Roster, StartError, Team, agent, peers,
@@ -256,10 +256,13 @@ pub(crate) fn text(text: &str) -> Result<Completion, model::Error> {
 
 /// What the model was told of its calls.
 pub(crate) fn results(request: &Request) -> Vec<Value> {
-    let told = request.messages.iter().filter(|m| m.role == Role::Tool);
+    let told = request
+        .messages
+        .iter()
+        .filter(|m| m.role == PromptRole::Tool);
     told.flat_map(|m| &m.parts)
         .filter_map(|part| match part {
-            Part::ToolResult { value, .. } => Some(value.clone()),
+            PromptPart::ToolResult { value, .. } => Some(value.clone()),
             _ => None,
         })
         .collect()

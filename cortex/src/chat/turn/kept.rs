@@ -1,6 +1,6 @@
 //! Data of chat turns in journals. Later releases read it back: fields are added, never renamed.
 
-use agenthub_sdk::{model::Message, runs::RunOutcome};
+use agenthub_sdk::{model::PromptMessage, runs::RunOutcome};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -42,7 +42,7 @@ pub(crate) struct TurnContext {
     #[serde(skip_serializing_if = "Named::is_empty")]
     pub(crate) named: Named,
     /// Earlier messages, oldest first.
-    pub(crate) history: Vec<Message>,
+    pub(crate) history: Vec<PromptMessage>,
     /// The tasks that other turns of the conversation wait for.
     pub(crate) running: Vec<Running>,
     /// The look was broken off: when to look again, in milliseconds since 1970.

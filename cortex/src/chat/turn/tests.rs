@@ -5,7 +5,7 @@ mod stage;
 
 use agenthub_sdk::{
     Card, Skill,
-    model::{Completion, Message, Output, Part, ToolCall},
+    model::{Completion, Output, PromptMessage, PromptPart, ToolCall},
     runs::{
         Budget, DelegationResult, Failure, RunEvent, RunStarted, SentHandoff, StepId, StepRequest,
         run::{Action, Outgoing},
@@ -28,7 +28,10 @@ fn seen() -> TurnContext {
     let agents = [present("digger", "dig"), present("singer", "sing")];
     TurnContext {
         agents: Agents::of(&agents, ""),
-        history: vec![Message::user("hello"), Message::assistant("Hello!")],
+        history: vec![
+            PromptMessage::user("hello"),
+            PromptMessage::assistant("Hello!"),
+        ],
         ..TurnContext::default()
     }
 }
@@ -55,7 +58,7 @@ fn a_turn_looks_asks_and_answers() {
         .question()
         .messages
         .iter()
-        .filter_map(Message::text)
+        .filter_map(PromptMessage::text)
         .collect();
     assert_eq!(said[1..], ["hello", "Hello!", "dig and sing"]);
     run.answers("turn-1", respond("No."));
@@ -104,7 +107,11 @@ fn what_is_decided_goes_out_together_and_its_results_are_told_in_its_order() {
         (json!("hole"), json!("la la"))
     );
     assert_eq!(of(0, "error"), json!("digger failed: rock"));
-    let said: Vec<String> = request.messages.iter().filter_map(Message::text).collect();
+    let said: Vec<String> = request
+        .messages
+        .iter()
+        .filter_map(PromptMessage::text)
+        .collect();
     assert_eq!(said.last().map(String::as_str), Some("One moment."));
     run.answers("turn-2", respond("It sang."));
     let RunOutcome::Completed { text, data } = run.outcome() else {
@@ -281,7 +288,7 @@ fn what_journals_hold_keeps_its_form() {
     assert!(
         seen.history
             .iter()
-            .all(|m| matches!(m.parts[0], Part::Text(_)))
+            .all(|m| matches!(m.parts[0], PromptPart::Text(_)))
     );
 }
 

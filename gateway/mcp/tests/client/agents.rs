@@ -6,7 +6,7 @@ use agenthub_broker::{Server, Settings};
 use agenthub_mcp::client::Connection;
 use agenthub_sdk::{
     Agent, Card, Client, Delegation, Update,
-    model::{Completion, Part, Request, Scripted, ToolCall},
+    model::{Completion, PromptPart, Request, Scripted, ToolCall},
     runs::{
         Journal, StepId, StepKey,
         journal::{Filter, MemoryJournal},
@@ -49,7 +49,7 @@ fn calling<const N: usize>(calls: [(&'static str, Value); N]) -> Scripted {
 fn told(request: &Request) -> Value {
     let parts = request.messages.iter().flat_map(|message| &message.parts);
     let mut results = parts.filter_map(|part| match part {
-        Part::ToolResult { value, .. } => Some(value.clone()),
+        PromptPart::ToolResult { value, .. } => Some(value.clone()),
         _ => None,
     });
     results.next_back().unwrap_or_default()

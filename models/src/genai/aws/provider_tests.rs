@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use reqsign_core::{CommandExecute, CommandOutput, HttpSend, Result, time::Timestamp};
 
-use super::super::source::{Role, Sso, WebIdentity};
+use super::super::source::{PromptRole, Sso, WebIdentity};
 use super::*;
 
 /// A service that gives a temporary key, and remembers what it was asked.
@@ -61,7 +61,7 @@ fn base() -> Source {
 }
 
 fn role() -> Source {
-    let role = Role {
+    let role = PromptRole {
         arn: "arn:aws:iam::123456789012:role/Audit".into(),
         session_name: None,
         external_id: Some("e1".into()),
@@ -130,7 +130,7 @@ async fn a_role_that_is_about_to_expire_is_assumed_again() {
 #[tokio::test]
 async fn a_refusal_and_a_service_that_is_away_are_told_apart() {
     let denied = "<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code>\
-                  <Message>not authorized to perform sts:AssumeRole</Message></Error></ErrorResponse>";
+                  <PromptMessage>not authorized to perform sts:AssumeRole</PromptMessage></Error></ErrorResponse>";
     let context = |service| Context::new().with_http_send(service);
     let refused = credentials(&role(), context(Service::giving(403, denied)));
     let error = refused.api_key().await.expect_err("it is refused");

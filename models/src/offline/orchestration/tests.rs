@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{connecting::*, *};
-use crate::Message;
+use crate::PromptMessage;
 
 fn schema(properties: Value, required: Value) -> Value {
     json!({"type": "object", "properties": properties, "required": required})
@@ -12,13 +12,13 @@ fn schema(properties: Value, required: Value) -> Value {
 /// A request as an orchestrator makes it.
 fn asked(registry: Value, plan: Value, more: &[(&str, Value)]) -> Value {
     let mut messages = vec![
-        Message::data("registry", registry),
-        Message::user("Paint the fence green"),
-        Message::data("plan", plan),
+        PromptMessage::data("registry", registry),
+        PromptMessage::user("Paint the fence green"),
+        PromptMessage::data("plan", plan),
     ];
     messages.extend(
         more.iter()
-            .map(|(label, value)| Message::data(*label, value.clone())),
+            .map(|(label, value)| PromptMessage::data(*label, value.clone())),
     );
     propose(&Request::new(messages), "Paint the fence green")
 }
