@@ -56,9 +56,9 @@ async fn provided(settings: &Model) -> anyhow::Result<Arc<dyn LanguageModel>> {
 
 /// A model that the settings do not name well enough is a mistake of whoever wrote them.
 #[cfg(feature = "models")]
-fn refused(error: agenthub_sdk::model::Error) -> anyhow::Error {
+fn refused(error: agenthub_sdk::model::ModelError) -> anyhow::Error {
     match error {
-        agenthub_sdk::model::Error::Misconfigured(why) => crate::usage::WrongUsage(why).into(),
+        agenthub_sdk::model::ModelError::Misconfigured(why) => crate::usage::WrongUsage(why).into(),
         error => error.into(),
     }
 }

@@ -3,8 +3,8 @@
 use std::{fmt, sync::Arc};
 
 use agenthub_sdk::model::{
-    Completion, DeltaSink, Error, LanguageModel, PromptPart, Request, STAND_IN, ToolCall, Undone,
-    Usage,
+    Completion, DeltaSink, LanguageModel, ModelError, PromptPart, Request, STAND_IN, ToolCall,
+    Undone, Usage,
 };
 use async_trait::async_trait;
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub(crate) enum Answer {
     /// An answer in words or, where a form is wanted, of that form.
     Words(String),
     /// An answer in words that leaves open what no program can tell.
-    PromptPart(String),
+    Part(String),
     /// Words on what it takes, in place of an answer that it cannot compute.
     Unable(&'static str),
     /// A tool is to be called first.
@@ -60,7 +60,11 @@ impl LanguageModel for Computing {
         STAND_IN
     }
 
-    async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {
+    async fn complete(
+        &self,
+        request: Request,
+        deltas: DeltaSink,
+    ) -> Result<Completion, ModelError> {
         request.check()?;
         let mut completion = Completion {
             usage: Some(Usage::default()),

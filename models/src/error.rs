@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Failure of a model, by what the caller can do about it. Messages carry no keys.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Error {
+pub enum ModelError {
     /// The settings name no model that can be asked; the message says what to set, and where.
     #[error("{0}")]
     Misconfigured(String),
@@ -43,7 +43,7 @@ pub enum Error {
     NotRecorded(String),
 }
 
-impl Error {
+impl ModelError {
     /// True if the same request may succeed later.
     pub fn is_retryable(&self) -> bool {
         match self {
@@ -58,7 +58,7 @@ impl Error {
     }
 }
 
-impl From<EmptyRequest> for Error {
+impl From<EmptyRequest> for ModelError {
     fn from(empty: EmptyRequest) -> Self {
         Self::InvalidRequest(empty.to_string())
     }

@@ -29,7 +29,7 @@ pub use agenthub_runs::model::{
 };
 pub use cassette::{Recorder, Replayer};
 pub use delta::{DeltaSink, Deltas, deltas};
-pub use error::Error;
+pub use error::ModelError;
 pub use named::{IntoModel, configured, named};
 pub use offline::{Offline, STAND_IN};
 pub use scripted::Scripted;
@@ -55,6 +55,7 @@ pub trait LanguageModel: Send + Sync + std::fmt::Debug {
     /// # Errors
     ///
     /// Adapters retry what is worth retrying themselves, so an error is final for this call; every call ends within the
-    /// adapter's own deadline. A request without any message is [`Error::InvalidRequest`].
-    async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error>;
+    /// adapter's own deadline. A request without any message is [`ModelError::InvalidRequest`].
+    async fn complete(&self, request: Request, deltas: DeltaSink)
+    -> Result<Completion, ModelError>;
 }

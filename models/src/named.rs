@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use super::{Error, LanguageModel, Offline, STAND_IN, Settings};
+use super::{LanguageModel, ModelError, Offline, STAND_IN, Settings};
 
 /// The model `provider/model`, such as `openai/gpt-5` or `bedrock/amazon.nova-pro-v1:0`, or `offline`. Keys, addresses and
 /// regions are read from the providers' usual environment variables. Nothing is sent yet.
 ///
 /// # Errors
 ///
-/// [`Error::Misconfigured`] says in one line what is missing and where to put it, or that the feature `genai` is off.
+/// [`ModelError::Misconfigured`] says in one line what is missing and where to put it, or that the feature `genai` is off.
 ///
 /// ```
 /// let model = agenthub_models::named("offline")?;
 /// assert_eq!(model.name(), "offline");
 /// # Ok::<(), agenthub_models::Error>(())
 /// ```
-pub fn named(name: &str) -> Result<Arc<dyn LanguageModel>, Error> {
+pub fn named(name: &str) -> Result<Arc<dyn LanguageModel>, ModelError> {
     configured(Settings::new(name))
 }
 
@@ -25,7 +25,7 @@ pub fn named(name: &str) -> Result<Arc<dyn LanguageModel>, Error> {
 /// # Errors
 ///
 /// As [`named`].
-pub fn configured(settings: Settings) -> Result<Arc<dyn LanguageModel>, Error> {
+pub fn configured(settings: Settings) -> Result<Arc<dyn LanguageModel>, ModelError> {
     match settings.model.as_str() {
         STAND_IN => Ok(Arc::new(Offline)),
         _ => provided(settings),
@@ -39,47 +39,47 @@ pub trait IntoModel {
     /// # Errors
     ///
     /// Those of [`named`].
-    fn into_model(self) -> Result<Arc<dyn LanguageModel>, Error>;
+    fn into_model(self) -> Result<Arc<dyn LanguageModel>, ModelError>;
 }
 
 impl IntoModel for &str {
-    fn into_model(self) -> Result<Arc<dyn LanguageModel>, Error> {
+    fn into_model(self) -> Result<Arc<dyn LanguageModel>, ModelError> {
         named(self)
     }
 }
 
 impl IntoModel for String {
-    fn into_model(self) -> Result<Arc<dyn LanguageModel>, Error> {
+    fn into_model(self) -> Result<Arc<dyn LanguageModel>, ModelError> {
         named(&self)
     }
 }
 
 impl IntoModel for Settings {
-    fn into_model(self) -> Result<Arc<dyn LanguageModel>, Error> {
+    fn into_model(self) -> Result<Arc<dyn LanguageModel>, ModelError> {
         configured(self)
     }
 }
 
 impl IntoModel for Arc<dyn LanguageModel> {
-    fn into_model(self) -> Result<Arc<dyn LanguageModel>, Error> {
+    fn into_model(self) -> Result<Arc<dyn LanguageModel>, ModelError> {
         Ok(self)
     }
 }
 
 impl<M: LanguageModel + 'static> IntoModel for M {
-    fn into_model(self) -> Result<Arc<dyn LanguageModel>, Error> {
+    fn into_model(self) -> Result<Arc<dyn LanguageModel>, ModelError> {
         Ok(Arc::new(self))
     }
 }
 
 #[cfg(feature = "genai")]
-fn provided(settings: Settings) -> Result<Arc<dyn LanguageModel>, Error> {
+fn provided(settings: Settings) -> Result<Arc<dyn LanguageModel>, ModelError> {
     Ok(Arc::new(super::genai::Genai::new(settings)?))
 }
 
 #[cfg(not(feature = "genai"))]
-fn provided(settings: Settings) -> Result<Arc<dyn LanguageModel>, Error> {
-    Err(Error::Misconfigured(format!(
+fn provided(settings: Settings) -> Result<Arc<dyn LanguageModel>, ModelError> {
+    Err(ModelError::Misconfigured(format!(
         "this program was built without model providers, so it cannot use {}: build it with the feature `genai` of agenthub-sdk",
         settings.model
     )))
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(model.name(), "openai/m");
         for (name, part) in [("gpt-5", "provider/model"), ("nobody/x", "`nobody`")] {
             let error = named(name).expect_err(name);
-            assert!(matches!(&error, Error::Misconfigured(_)), "{error:?}");
+            assert!(matches!(&error, ModelError::Misconfigured(_)), "{error:?}");
             let said = error.to_string();
             assert!(said.contains(part) && !said.contains('\n'), "{said}");
             assert!(!error.is_retryable());

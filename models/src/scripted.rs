@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{Completion, DeltaSink, Error, LanguageModel, Request, stand_in};
+use super::{Completion, DeltaSink, LanguageModel, ModelError, Request, stand_in};
 
-type Answer = Result<Completion, Error>;
+type Answer = Result<Completion, ModelError>;
 type Closure = dyn Fn(&Request) -> Answer + Send + Sync;
 
 enum Script {
@@ -30,7 +30,7 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// Answers with these texts, one per call, then fails as [`Error::Unavailable`].
+    /// Answers with these texts, one per call, then fails as [`ModelError::Unavailable`].
     pub fn texts<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> Self {
         Self::answers(texts.into_iter().map(|text| {
             Ok(Completion {
@@ -40,14 +40,14 @@ impl Scripted {
         }))
     }
 
-    /// Gives these answers and failures, one per call, then fails as [`Error::Unavailable`].
-    pub fn answers(answers: impl IntoIterator<Item = Result<Completion, Error>>) -> Self {
+    /// Gives these answers and failures, one per call, then fails as [`ModelError::Unavailable`].
+    pub fn answers(answers: impl IntoIterator<Item = Result<Completion, ModelError>>) -> Self {
         Self::new(Script::Queue(Mutex::new(answers.into_iter().collect())))
     }
 
     /// Answers every call with the text that `answer` makes of the request.
     pub fn from_fn(
-        answer: impl Fn(&Request) -> Result<String, Error> + Send + Sync + 'static,
+        answer: impl Fn(&Request) -> Result<String, ModelError> + Send + Sync + 'static,
     ) -> Self {
         Self::from_completion_fn(move |request| {
             answer(request).map(|text| Completion {
@@ -59,7 +59,7 @@ impl Scripted {
 
     /// Answers every call with what `answer` makes of the request.
     pub fn from_completion_fn(
-        answer: impl Fn(&Request) -> Result<Completion, Error> + Send + Sync + 'static,
+        answer: impl Fn(&Request) -> Result<Completion, ModelError> + Send + Sync + 'static,
     ) -> Self {
         Self::new(Script::Closure(Box::new(answer)))
     }
@@ -94,7 +94,7 @@ impl Scripted {
             Script::Closure(answer) => answer(request),
             Script::Queue(queue) => lock(queue)
                 .pop_front()
-                .unwrap_or_else(|| Err(Error::Unavailable("the script is at its end".into()))),
+                .unwrap_or_else(|| Err(ModelError::Unavailable("the script is at its end".into()))),
         }
     }
 }
@@ -140,7 +140,11 @@ impl LanguageModel for Scripted {
         "scripted"
     }
 
-    async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {
+    async fn complete(
+        &self,
+        request: Request,
+        deltas: DeltaSink,
+    ) -> Result<Completion, ModelError> {
         request.check()?;
         let _call = Call::begin(&self.calls);
         lock(&self.requests).push(request.clone());

@@ -1,7 +1,7 @@
 //! Bedrock's `ConverseStream`.
 
 use agenthub_models::genai::{Genai, Settings};
-use agenthub_models::{Error, PromptMessage, Usage};
+use agenthub_models::{ModelError, PromptMessage, Usage};
 use serde_json::{Value, json};
 
 use crate::contract;
@@ -160,11 +160,11 @@ async fn transient_failures_are_asked_again_and_others_are_not() {
                 "AccessDeniedException",
                 "You don't have access to the model",
             ),
-            Error::Unauthorized("You don't have access to the model (HTTP 403)".into()),
+            ModelError::Unauthorized("You don't have access to the model (HTTP 403)".into()),
         ),
         (
             failed(400, "ValidationException", "The model ID is invalid."),
-            Error::InvalidRequest("The model ID is invalid. (HTTP 400)".into()),
+            ModelError::InvalidRequest("The model ID is invalid. (HTTP 400)".into()),
         ),
     ] {
         let provider = Provider::start([reply]).await;
@@ -182,7 +182,7 @@ async fn filtered_answers_are_refusals() {
             .await
             .expect_err("it is filtered");
         assert!(
-            matches!(&error, Error::Refused(why) if why.contains(reason)),
+            matches!(&error, ModelError::Refused(why) if why.contains(reason)),
             "{error:?}"
         );
     }

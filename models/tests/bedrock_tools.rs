@@ -1,7 +1,9 @@
 //! Tools in Bedrock's `ConverseStream`.
 
 use agenthub_models::genai::Genai;
-use agenthub_models::{DeltaSink, Error, LanguageModel, PromptMessage, ToolSpec, Usage, deltas};
+use agenthub_models::{
+    DeltaSink, LanguageModel, ModelError, PromptMessage, ToolSpec, Usage, deltas,
+};
 use serde_json::json;
 
 use crate::bedrock::{answer, block_end, delta, end, response, settings, start, text};
@@ -207,6 +209,6 @@ async fn a_call_that_was_cut_off_or_spoilt_is_not_made() {
             .complete(question_for_tools(), DeltaSink::ignored())
             .await
             .expect_err("there is no whole call");
-        assert!(matches!(error, Error::Malformed(_)), "{error:?}");
+        assert!(matches!(error, ModelError::Malformed(_)), "{error:?}");
     }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use agenthub_models::{
-    Completion, DeltaSink, Error, LanguageModel, Offline, Output, PromptMessage, PromptRole,
+    Completion, DeltaSink, LanguageModel, ModelError, Offline, Output, PromptMessage, PromptRole,
     Recorder, Replayer, Request, Scripted, ToolCall, ToolSpec, deltas,
 };
 use futures_util::{FutureExt, future::join_all};
@@ -38,7 +38,7 @@ fn request(words: &str) -> Request {
     ])
 }
 
-async fn ask(model: &dyn LanguageModel, words: &str) -> Result<String, Error> {
+async fn ask(model: &dyn LanguageModel, words: &str) -> Result<String, ModelError> {
     let answer = model.complete(request(words), DeltaSink::ignored()).await?;
     Ok(answer.text)
 }
@@ -46,7 +46,7 @@ async fn ask(model: &dyn LanguageModel, words: &str) -> Result<String, Error> {
 async fn missed(model: &dyn LanguageModel, request: Request) -> String {
     let answer = model.complete(request, DeltaSink::ignored()).await;
     match answer {
-        Err(error @ Error::NotRecorded(_)) => {
+        Err(error @ ModelError::NotRecorded(_)) => {
             assert!(!error.is_retryable());
             error.to_string()
         }
@@ -99,7 +99,7 @@ async fn many_at_once_each_get_their_own() {
 #[tokio::test]
 async fn failures_calls_and_pieces_are_as_they_were() {
     let (_folder, file) = file();
-    let failure = Error::RateLimited {
+    let failure = ModelError::RateLimited {
         message: "slow down".into(),
         retry_after: Some(Duration::from_millis(1_500)),
     };
@@ -133,7 +133,7 @@ async fn failures_calls_and_pieces_are_as_they_were() {
     assert!(told[2].1.len() > 1, "{told:?}");
 }
 
-async fn watched(model: &dyn LanguageModel) -> (Result<Completion, Error>, Vec<String>) {
+async fn watched(model: &dyn LanguageModel) -> (Result<Completion, ModelError>, Vec<String>) {
     let (sink, mut reader) = deltas();
     let read = async {
         let mut pieces = Vec::new();
@@ -326,7 +326,7 @@ async fn a_recording_stays_until_there_is_an_answer_that_replaces_it() {
         .expect("an answer");
     let former = fs::read(&file).expect("it is there");
 
-    let failure = Error::Unauthorized("no such key".into());
+    let failure = ModelError::Unauthorized("no such key".into());
     let slow = Scripted::answers([Err(failure.clone()), Ok(Completion::default())]);
     let recorder = recorder(slow.delay(Duration::from_secs(60)), &file);
     assert_eq!(ask(&recorder, "b").await, Err(failure.clone()));
@@ -377,7 +377,7 @@ async fn a_recording_is_its_owner_s_alone() {
 fn what_is_no_recording_is_neither_played_nor_replaced() {
     let (folder, file) = file();
     let open = |file: &Path| match Replayer::open(file) {
-        Err(error @ Error::Misconfigured(_)) => error.to_string(),
+        Err(error @ ModelError::Misconfigured(_)) => error.to_string(),
         other => panic!("{other:?}"),
     };
     assert!(open(&file).contains("is not there"), "{}", open(&file));

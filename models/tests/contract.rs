@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::future::Future;
 
 use agenthub_models::{
-    Completion, DeltaSink, Error, LanguageModel, Offline, PromptMessage, PromptPart, PromptRole,
-    Request, Scripted, ToolCall, ToolSpec, deltas,
+    Completion, DeltaSink, LanguageModel, ModelError, Offline, PromptMessage, PromptPart,
+    PromptRole, Request, Scripted, ToolCall, ToolSpec, deltas,
 };
 use futures_util::FutureExt;
 use futures_util::future::join_all;
@@ -100,7 +100,7 @@ pub(crate) async fn check(model: &dyn LanguageModel) {
     calls_run_at_the_same_time(model).await;
 }
 
-async fn answered(call: impl Future<Output = Result<Completion, Error>>) -> Completion {
+async fn answered(call: impl Future<Output = Result<Completion, ModelError>>) -> Completion {
     let completion = call.await.expect("the model answers");
     assert!(!completion.text.is_empty());
     assert!(
@@ -148,7 +148,7 @@ async fn a_request_without_a_message_is_a_clear_error(model: &dyn LanguageModel)
             .await
             .expect_err("nothing to answer");
         assert!(
-            matches!(&error, Error::InvalidRequest(why) if why.contains("no message")),
+            matches!(&error, ModelError::InvalidRequest(why) if why.contains("no message")),
             "{error}"
         );
         assert!(!error.is_retryable());
@@ -206,7 +206,7 @@ async fn the_offline_model_keeps_the_contract() {
 #[tokio::test(start_paused = true)]
 async fn a_scripted_model_answers_in_order_after_its_delay_and_remembers_the_requests() {
     let delay = std::time::Duration::from_millis(500);
-    let failure = Error::Unavailable("on purpose".into());
+    let failure = ModelError::Unavailable("on purpose".into());
     let answers = [
         Ok(Completion {
             text: "first".into(),
@@ -229,7 +229,7 @@ async fn a_scripted_model_answers_in_order_after_its_delay_and_remembers_the_req
         Err(failure)
     );
     let at_its_end = given_away.complete(question(), DeltaSink::ignored()).await;
-    assert!(matches!(at_its_end, Err(Error::Unavailable(_))));
+    assert!(matches!(at_its_end, Err(ModelError::Unavailable(_))));
     assert_eq!(model.requests(), vec![question(); 3]);
 }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use agenthub_models::genai::{Genai, Settings};
-use agenthub_models::{Error, LanguageModel, deltas};
+use agenthub_models::{LanguageModel, ModelError, deltas};
 use serde_json::json;
 
 use crate::openai::{answer, chunk, settings, text, usage};
@@ -23,7 +23,7 @@ async fn nothing_is_repeated_once_a_piece_was_handed_out() {
     let completion = model.complete(question(), sink).await;
     assert_eq!(
         completion,
-        Err(Error::Unavailable("the answer broke off".into()))
+        Err(ModelError::Unavailable("the answer broke off".into()))
     );
     assert_eq!(provider.asked().len(), 1);
     assert_eq!(reader.next().await.as_deref(), Some("Hel"));
@@ -100,7 +100,7 @@ async fn retries_end() {
     let error = ask(settings, question())
         .await
         .expect_err("it never answers");
-    assert_eq!(error, Error::Unavailable("oh no (HTTP 500)".into()));
+    assert_eq!(error, ModelError::Unavailable("oh no (HTTP 500)".into()));
     assert!(error.is_retryable());
     assert_eq!(provider.asked().len(), 3);
 }
@@ -123,7 +123,7 @@ async fn a_wait_beyond_the_deadline_is_left_to_the_caller() {
         let retry_after = Some(Duration::from_secs_f64(seconds));
         assert_eq!(
             error,
-            Error::RateLimited {
+            ModelError::RateLimited {
                 message: "quota (HTTP 429)".into(),
                 retry_after
             }
@@ -140,14 +140,18 @@ async fn what_cannot_succeed_is_not_asked_again_and_keys_stay_secret() {
         (
             401,
             &wrong_key,
-            Error::Unauthorized("the provider refused the key (HTTP 401)".into()),
+            ModelError::Unauthorized("the provider refused the key (HTTP 401)".into()),
         ),
         (
             404,
             &missing,
-            Error::InvalidRequest("no model for … (HTTP 404)".into()),
+            ModelError::InvalidRequest("no model for … (HTTP 404)".into()),
         ),
-        (307, &json!({}), Error::InvalidRequest("HTTP 307".into())),
+        (
+            307,
+            &json!({}),
+            ModelError::InvalidRequest("HTTP 307".into()),
+        ),
     ] {
         let body = body.clone();
         let provider =
@@ -186,7 +190,7 @@ async fn a_body_that_is_no_answer_is_malformed() {
         let error = ask(settings(&provider), question())
             .await
             .expect_err("there is no answer");
-        assert!(matches!(error, Error::Malformed(_)), "{error:?}");
+        assert!(matches!(error, ModelError::Malformed(_)), "{error:?}");
         assert_eq!(provider.asked().len(), 1);
     }
 }
@@ -201,7 +205,7 @@ async fn filters_and_limits_are_told() {
     let error = ask(settings(&provider), question())
         .await
         .expect_err("it is filtered");
-    assert!(matches!(error, Error::Refused(_)), "{error:?}");
+    assert!(matches!(error, ModelError::Refused(_)), "{error:?}");
 
     let cut = || events_done(&[text("{\"a\":"), chunk(json!({}), Some("length")), usage()]);
     let provider = Provider::start([cut(), cut()]).await;
@@ -212,7 +216,7 @@ async fn filters_and_limits_are_told() {
     let error = ask(settings(&provider), question().json("a", json!({})))
         .await
         .expect_err("JSON may not");
-    assert!(matches!(error, Error::Malformed(_)), "{error:?}");
+    assert!(matches!(error, ModelError::Malformed(_)), "{error:?}");
 }
 
 #[tokio::test]
@@ -237,7 +241,7 @@ async fn a_stalled_provider_is_given_up() {
         };
         assert_eq!(
             ask(settings, question()).await,
-            Err(Error::Timeout(timeout))
+            Err(ModelError::Timeout(timeout))
         );
         assert_eq!(provider.asked().len(), 1);
     }

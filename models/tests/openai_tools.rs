@@ -1,7 +1,9 @@
 //! Tools in OpenAI's chat completions, streamed.
 
 use agenthub_models::genai::Genai;
-use agenthub_models::{Error, LanguageModel, PromptMessage, PromptRole, ToolSpec, Usage, deltas};
+use agenthub_models::{
+    LanguageModel, ModelError, PromptMessage, PromptRole, ToolSpec, Usage, deltas,
+};
 use serde_json::{Value, json};
 
 use crate::contract::{self, question_for_tools, with_results};
@@ -202,7 +204,7 @@ async fn a_call_that_was_cut_off_is_not_made() {
     let error = ask(settings(&provider), question_for_tools())
         .await
         .expect_err("there is no whole call");
-    assert!(matches!(error, Error::Malformed(_)), "{error:?}");
+    assert!(matches!(error, ModelError::Malformed(_)), "{error:?}");
 }
 
 #[tokio::test]

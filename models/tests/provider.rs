@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use agenthub_models::genai::{Genai, Secret, Settings};
 use agenthub_models::{
-    Completion, DeltaSink, Error, LanguageModel, PromptMessage, Request, ToolCall, deltas,
+    Completion, DeltaSink, LanguageModel, ModelError, PromptMessage, Request, ToolCall, deltas,
 };
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -249,7 +249,7 @@ async fn serve(
 }
 
 /// Asks a model with these settings.
-pub(crate) async fn ask(settings: Settings, request: Request) -> Result<Completion, Error> {
+pub(crate) async fn ask(settings: Settings, request: Request) -> Result<Completion, ModelError> {
     Genai::new(settings)
         .expect("complete settings")
         .complete(request, DeltaSink::ignored())

@@ -2,7 +2,7 @@
 
 use agenthub_models::genai::{Genai, Settings};
 use agenthub_models::{
-    Error, PromptMessage, PromptPart, PromptRole, Request, ToolCall, ToolSpec, Usage,
+    ModelError, PromptMessage, PromptPart, PromptRole, Request, ToolCall, ToolSpec, Usage,
 };
 use serde_json::{Value, json};
 
@@ -222,7 +222,7 @@ async fn transient_failures_are_asked_again_and_others_are_not() {
     for (reply, expected) in [
         (
             failed(401, "UNAUTHENTICATED", "bad token"),
-            Error::Unauthorized("the provider refused the key (HTTP 401)".into()),
+            ModelError::Unauthorized("the provider refused the key (HTTP 401)".into()),
         ),
         (
             failed(
@@ -230,13 +230,13 @@ async fn transient_failures_are_asked_again_and_others_are_not() {
                 "PERMISSION_DENIED",
                 "Permission 'aiplatform.endpoints.predict' denied",
             ),
-            Error::Unauthorized(
+            ModelError::Unauthorized(
                 "Permission 'aiplatform.endpoints.predict' denied (HTTP 403)".into(),
             ),
         ),
         (
             failed(404, "NOT_FOUND", "no such model"),
-            Error::InvalidRequest("no such model (HTTP 404)".into()),
+            ModelError::InvalidRequest("no such model (HTTP 404)".into()),
         ),
     ] {
         let provider = Provider::start([reply]).await;
@@ -253,7 +253,7 @@ async fn blocked_prompts_and_answers_are_refusals() {
         let error = ask(settings(&provider), question())
             .await
             .expect_err("it is blocked");
-        assert!(matches!(error, Error::Refused(_)), "{error:?}");
+        assert!(matches!(error, ModelError::Refused(_)), "{error:?}");
     }
 }
 

@@ -51,7 +51,7 @@ pub trait Hooks: Send + Sync + 'static {
     fn after_model(
         &self,
         _context: &HookContext,
-        _answer: Result<&Completion, &model::Error>,
+        _answer: Result<&Completion, &model::ModelError>,
     ) -> impl Future<Output = ()> + Send {
         async {}
     }
@@ -142,7 +142,7 @@ impl HookChain {
     pub(crate) async fn after_model(
         &self,
         context: &HookContext,
-        answer: Result<&Completion, &model::Error>,
+        answer: Result<&Completion, &model::ModelError>,
     ) {
         for hook in &self.0 {
             contained("after_model", hook.after_model(context, answer)).await;
@@ -210,7 +210,7 @@ trait Hook: Send + Sync {
     fn after_model<'a>(
         &'a self,
         _: &'a HookContext,
-        _: Result<&'a Completion, &'a model::Error>,
+        _: Result<&'a Completion, &'a model::ModelError>,
     ) -> BoxFuture<'a, ()>;
 
     fn before_tool<'a>(
@@ -239,7 +239,7 @@ impl<H: Hooks> Hook for H {
     fn after_model<'a>(
         &'a self,
         context: &'a HookContext,
-        answer: Result<&'a Completion, &'a model::Error>,
+        answer: Result<&'a Completion, &'a model::ModelError>,
     ) -> BoxFuture<'a, ()> {
         async move { Hooks::after_model(self, context, answer).await }.boxed()
     }

@@ -6,7 +6,7 @@ use agenthub_agents::{qa, strategy, writer};
 use agenthub_broker::{Server, Settings};
 use agenthub_sdk::{
     Client, Delegation, Outcome, RunningAgent, Update,
-    model::{Completion, Error, LanguageModel, Offline, Output, Request},
+    model::{Completion, LanguageModel, ModelError, Offline, Output, Request},
     proto::{
         a2a::{Artifact, TaskState},
         json,
@@ -104,7 +104,7 @@ impl World {
     }
 }
 
-pub(crate) fn says(text: &Value) -> Result<Completion, Error> {
+pub(crate) fn says(text: &Value) -> Result<Completion, ModelError> {
     Ok(Completion {
         text: text.to_string(),
         ..Completion::default()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agenthub_sdk::model::{Completion, DeltaSink, Error, LanguageModel, Request, ToolCall};
+use agenthub_sdk::model::{Completion, DeltaSink, LanguageModel, ModelError, Request, ToolCall};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -27,7 +27,11 @@ impl LanguageModel for Calling {
         true
     }
 
-    async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {
+    async fn complete(
+        &self,
+        request: Request,
+        deltas: DeltaSink,
+    ) -> Result<Completion, ModelError> {
         let Some(results) = results(&request) else {
             let text = "I ask agent_a.\n";
             deltas.push(text);

@@ -8,7 +8,7 @@ use agenthub_cortex::Running;
 use agenthub_sdk::{
     Failure, Update,
     internal::assemble,
-    model::{Completion, DeltaSink, Error, LanguageModel, Offline, Request, Scripted},
+    model::{Completion, DeltaSink, LanguageModel, ModelError, Offline, Request, Scripted},
     proto::{
         cortex::{ChatRequest, Frame, cortex_client::CortexClient, cortex_server::CortexServer},
         json,
@@ -256,12 +256,12 @@ impl LanguageModel for BreaksOff {
         "breaks-off"
     }
 
-    async fn complete(&self, _: Request, deltas: DeltaSink) -> Result<Completion, Error> {
+    async fn complete(&self, _: Request, deltas: DeltaSink) -> Result<Completion, ModelError> {
         let answer = respond("the whole answer");
         match self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
             0 => {
                 deltas.push(answer.split_once(" answer").expect("it is there").0);
-                Err(Error::Unavailable("the answer broke off".to_owned()))
+                Err(ModelError::Unavailable("the answer broke off".to_owned()))
             }
             _ => {
                 deltas.push(&answer);

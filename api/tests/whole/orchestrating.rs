@@ -12,7 +12,8 @@ use agenthub_cortex::CORTEX;
 use agenthub_sdk::{
     Agent, AgentBuilder, Card, Phase, Skill, TaskContext,
     model::{
-        Completion, DeltaSink, Error, LanguageModel, Offline, PromptMessage, PromptPart, Request,
+        Completion, DeltaSink, LanguageModel, ModelError, Offline, PromptMessage, PromptPart,
+        Request,
     },
     runs::{Journal, journal::MemoryJournal},
 };
@@ -248,9 +249,13 @@ impl LanguageModel for Returning {
         "returning"
     }
 
-    async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {
+    async fn complete(
+        &self,
+        request: Request,
+        deltas: DeltaSink,
+    ) -> Result<Completion, ModelError> {
         match self.0.fetch_add(1, Ordering::SeqCst) {
-            0 => Err(Error::Unavailable("the answer broke off".to_owned())),
+            0 => Err(ModelError::Unavailable("the answer broke off".to_owned())),
             _ => Offline.complete(request, deltas).await,
         }
     }

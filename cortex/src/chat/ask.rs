@@ -32,7 +32,7 @@ pub(crate) async fn ask(
     let span = tracing::info_span!("model_call", model = model.name());
     let call = timeout(deadline, model.complete(request, sink));
     let (completion, ()) = tokio::join!(call.instrument(span), watch);
-    let late = model::Error::Timeout(deadline);
+    let late = model::ModelError::Timeout(deadline);
     completion.unwrap_or(Err(late)).map_err(|error| {
         tracing::warn!(%error, "the model did not answer");
         Failure {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use agenthub_sdk::{
     Agent, Card, Failure, Reply, Skill, TaskContext,
-    model::{Error, Request, Scripted},
+    model::{ModelError, Request, Scripted},
     proto::a2a::TaskState,
 };
 use serde_json::Value;
@@ -141,7 +141,9 @@ async fn a_model_that_never_decides_ends_in_an_apology() {
 #[tokio::test]
 async fn a_model_that_does_not_let_itself_be_asked_fails_the_task_in_plain_words() {
     let model = Scripted::from_fn(|request| match results(request) {
-        Some(_) => Err(Error::Unauthorized("the key is another one".to_owned())),
+        Some(_) => Err(ModelError::Unauthorized(
+            "the key is another one".to_owned(),
+        )),
         None => delegating(request),
     });
     let world = World::new(model).await;

@@ -11,7 +11,7 @@ use agenthub_cortex::{CHAT_REQUEST, CORTEX, Cortex, Handle, Running, Settings};
 use agenthub_sdk::{
     Agent, AgentBuilder, Card, Client, Delegation, EventStream, Failure, Outcome, Pending,
     RunningAgent, Skill, TaskContext,
-    model::{Completion, DeltaSink, Error, LanguageModel, Request},
+    model::{Completion, DeltaSink, LanguageModel, ModelError, Request},
     proto::{
         a2a::{Message, Role},
         agenthub::{AgentEventMetadata, SubscribeToAgentEventsRequest, agent_event::Payload},
@@ -249,7 +249,11 @@ where
         "thinking"
     }
 
-    async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {
+    async fn complete(
+        &self,
+        request: Request,
+        deltas: DeltaSink,
+    ) -> Result<Completion, ModelError> {
         let text = (self.0)(request).await;
         deltas.push(&text);
         Ok(Completion {
@@ -287,7 +291,7 @@ pub(crate) fn results(request: &Request) -> Option<String> {
 }
 
 /// A model that has the agents work that the words name, and answers with what comes back.
-pub(crate) fn delegating(request: &Request) -> Result<String, Error> {
+pub(crate) fn delegating(request: &Request) -> Result<String, ModelError> {
     if let Some(results) = results(request) {
         return Ok(respond(&results));
     }

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{Completion, Error, Request};
+use super::super::{Completion, ModelError, Request};
 
 /// Value of the first line's field `format`.
 pub(super) const FORMAT: &str = "agenthub-recording";
@@ -61,7 +61,7 @@ pub(super) enum Ended {
         pieces: Vec<usize>,
     },
     /// The model did not answer.
-    Error(Error),
+    Error(ModelError),
     /// Whoever asked gave up before there was an answer.
     Abandoned,
 }
@@ -172,7 +172,7 @@ mod tests {
             },
             pieces: vec![2, 3],
         };
-        let limited = Ended::Error(Error::RateLimited {
+        let limited = Ended::Error(ModelError::RateLimited {
             message: "slow down".into(),
             retry_after: Some(Duration::from_millis(1_500)),
         });
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn a_last_line_that_was_broken_off_is_left_out_wherever_it_was() {
         let whole = [line(&header()), line(&entry(Ended::Abandoned))].concat();
-        let last = line(&entry(Ended::Error(Error::Refused("nö".into()))));
+        let last = line(&entry(Ended::Error(ModelError::Refused("nö".into()))));
         for end in (1..last.len() - 1).filter(|end| last.is_char_boundary(*end)) {
             let recording = read(&format!("{whole}{}", &last[..end])).expect("the rest is right");
             assert_eq!(recording.entries.len(), 1, "{end}");

@@ -12,7 +12,7 @@ use std::{
 use async_trait::async_trait;
 
 use super::{
-    super::{Completion, DeltaSink, Error, LanguageModel, Request, deltas},
+    super::{Completion, DeltaSink, LanguageModel, ModelError, Request, deltas},
     format::{self, Ended, Entry, Header, MAX_BYTES},
 };
 
@@ -35,8 +35,8 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// [`Error::Misconfigured`]: the file cannot be written, is no recording, or is being written by another.
-    pub fn new(inner: Arc<dyn LanguageModel>, path: impl AsRef<Path>) -> Result<Self, Error> {
+    /// [`ModelError::Misconfigured`]: the file cannot be written, is no recording, or is being written by another.
+    pub fn new(inner: Arc<dyn LanguageModel>, path: impl AsRef<Path>) -> Result<Self, ModelError> {
         let tape = Arc::new(Tape::begin(
             path.as_ref(),
             inner.name(),
@@ -70,7 +70,11 @@ impl LanguageModel for Recorder {
         self.inner.calls_tools()
     }
 
-    async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {
+    async fn complete(
+        &self,
+        request: Request,
+        deltas: DeltaSink,
+    ) -> Result<Completion, ModelError> {
         request.check()?;
         let mut call = Call {
             tape: &self.tape,
@@ -109,7 +113,7 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    fn end(&mut self, ended: Ended) -> Result<(), Error> {
+    fn end(&mut self, ended: Ended) -> Result<(), ModelError> {
         match self.entry.take() {
             Some(entry) => self.tape.write(&Entry { ended, ..entry }),
             None => Ok(()),
@@ -143,16 +147,16 @@ struct State {
 }
 
 impl Tape {
-    fn begin(path: &Path, model: &str, calls_tools: bool) -> Result<Self, Error> {
+    fn begin(path: &Path, model: &str, calls_tools: bool) -> Result<Self, ModelError> {
         let at = path.display();
         let unusable = |error: io::Error| {
-            Error::Misconfigured(format!("the recording {at} cannot be written: {error}"))
+            ModelError::Misconfigured(format!("the recording {at} cannot be written: {error}"))
         };
         let mut file = open(path).map_err(unusable)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(Error::Misconfigured(format!(
+                return Err(ModelError::Misconfigured(format!(
                     "{at} is being recorded into already: end who does that, or name another file"
                 )));
             }
@@ -160,7 +164,7 @@ impl Tape {
         }
         let beginning = beginning(&mut file).map_err(unusable)?;
         if !is_recording(&beginning) {
-            return Err(Error::Misconfigured(format!(
+            return Err(ModelError::Misconfigured(format!(
                 "{at} is there and is no recording, so it is left alone: name another file"
             )));
         }
@@ -178,12 +182,12 @@ impl Tape {
     }
 
     /// Appends a line, or nothing. The first follows the one that says what the file is.
-    fn write(&self, entry: &Entry) -> Result<(), Error> {
+    fn write(&self, entry: &Entry) -> Result<(), ModelError> {
         let mut line = format::line(entry);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let unusable = |why: String| {
             let at = self.path.display();
-            Error::Misconfigured(format!("the recording {at} cannot be written: {why}"))
+            ModelError::Misconfigured(format!("the recording {at} cannot be written: {why}"))
         };
         if let Some(held) = &mut state.held {
             if !matches!(entry.ended, Ended::Answer { .. }) {

@@ -12,7 +12,7 @@ use agenthub_runs::redact;
 use async_trait::async_trait;
 
 use super::{
-    super::{Completion, DeltaSink, Error, LanguageModel, Request, stand_in},
+    super::{Completion, DeltaSink, LanguageModel, ModelError, Request, stand_in},
     format::{self, Ended, MAX_BYTES, Unreadable},
     miss::{self, Candidate},
     variable::Normal,
@@ -24,7 +24,7 @@ const GIVEN_UP: Duration = Duration::from_secs(10);
 /// Answers from a recording, without any network or key.
 ///
 /// The same request gets the same answer, in pieces as they were. One that was recorded several times gets its answers in the order in which
-/// they came, and after them the last again. Clones share how far that is. What was not recorded is [`Error::NotRecorded`].
+/// they came, and after them the last again. Clones share how far that is. What was not recorded is [`ModelError::NotRecorded`].
 #[derive(Clone)]
 pub struct Replayer {
     shared: Arc<Shared>,
@@ -53,12 +53,12 @@ impl Replayer {
     ///
     /// # Errors
     ///
-    /// [`Error::Misconfigured`]: there is no such file, or it is no recording of this version.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+    /// [`ModelError::Misconfigured`]: there is no such file, or it is no recording of this version.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, ModelError> {
         let path = path.as_ref();
         let at = path.display();
         let unusable =
-            |why: &dyn fmt::Display| Error::Misconfigured(format!("the recording {at} {why}"));
+            |why: &dyn fmt::Display| ModelError::Misconfigured(format!("the recording {at} {why}"));
         let text = read(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => unusable(&"is not there: --record makes one"),
             io::ErrorKind::InvalidData => unusable(&Unreadable::Foreign),
@@ -119,7 +119,7 @@ impl Replayer {
         Some(&shared.requests[at])
     }
 
-    fn missed(&self, asked: &Normal) -> Error {
+    fn missed(&self, asked: &Normal) -> ModelError {
         let shared = &*self.shared;
         let served = shared.served.lock().unwrap_or_else(PoisonError::into_inner);
         let candidates = shared.requests.iter().zip(served.iter());
@@ -138,7 +138,7 @@ impl Replayer {
         tracing::error!("{}", redact::text(first));
         // What the error becomes on its way is shortened.
         tracing::debug!("{}", redact::text(difference));
-        Error::NotRecorded(said)
+        ModelError::NotRecorded(said)
     }
 }
 
@@ -152,7 +152,11 @@ impl LanguageModel for Replayer {
         self.shared.calls_tools
     }
 
-    async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {
+    async fn complete(
+        &self,
+        request: Request,
+        deltas: DeltaSink,
+    ) -> Result<Completion, ModelError> {
         request.check()?;
         let asked = Normal::of(&request);
         let Some(recorded) = self.take(&asked) else {
@@ -171,7 +175,7 @@ impl LanguageModel for Replayer {
             Ended::Error(error) => Err(error.clone()),
             Ended::Abandoned => {
                 tokio::time::sleep(GIVEN_UP).await;
-                Err(Error::NotRecorded(format!(
+                Err(ModelError::NotRecorded(format!(
                     "when {} was recorded, this request (line {}) was given up before there was an answer",
                     self.shared.path.display(),
                     recorded.line

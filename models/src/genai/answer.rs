@@ -7,7 +7,7 @@ use genai::chat::{StopReason, StreamEnd};
 use serde_json::Value;
 
 use super::convert;
-use crate::{Completion, DeltaSink, Error, Output, Request, ToolCall, ToolSpec};
+use crate::{Completion, DeltaSink, ModelError, Output, Request, ToolCall, ToolSpec};
 
 /// The longest answer that is read, in bytes of text or of one call's arguments.
 const MAX_ANSWER: usize = 4 << 20;
@@ -37,7 +37,7 @@ impl<'a> Answer<'a> {
         !self.text.is_empty()
     }
 
-    pub(super) fn push(&mut self, piece: &str) -> Result<(), Error> {
+    pub(super) fn push(&mut self, piece: &str) -> Result<(), ModelError> {
         fits(self.text.len() + piece.len())?;
         self.text.push_str(piece);
         self.deltas.push(piece);
@@ -45,7 +45,7 @@ impl<'a> Answer<'a> {
     }
 
     /// A call as far as it has come.
-    pub(super) fn call_grows(&mut self, call: genai::chat::ToolCall) -> Result<(), Error> {
+    pub(super) fn call_grows(&mut self, call: genai::chat::ToolCall) -> Result<(), ModelError> {
         if let Value::String(arguments) = call.fn_arguments {
             fits(arguments.len())?;
             self.arguments.insert(call.call_id, arguments);
@@ -54,11 +54,11 @@ impl<'a> Answer<'a> {
     }
 
     /// The stream ended without an end.
-    pub(super) fn broken_off(&self) -> Error {
+    pub(super) fn broken_off(&self) -> ModelError {
         if self.text.is_empty() && self.arguments.is_empty() {
-            Error::Malformed("the response holds no answer".into())
+            ModelError::Malformed("the response holds no answer".into())
         } else {
-            Error::Unavailable("the answer broke off".into())
+            ModelError::Unavailable("the answer broke off".into())
         }
     }
 
@@ -66,7 +66,7 @@ impl<'a> Answer<'a> {
         &mut self,
         end: StreamEnd,
         kind: AdapterKind,
-    ) -> Result<Completion, Error> {
+    ) -> Result<Completion, ModelError> {
         let usage = end.captured_usage.as_ref().and_then(convert::usage);
         let stop = end.captured_stop_reason.clone();
         let mut tool_calls = convert::tool_calls(self.tools, end);
@@ -76,7 +76,7 @@ impl<'a> Answer<'a> {
         }
         stopped(stop.as_ref(), self.wants_json || !tool_calls.is_empty())?;
         if self.text.is_empty() && tool_calls.is_empty() {
-            return Err(Error::Malformed("it is empty".into()));
+            return Err(ModelError::Malformed("it is empty".into()));
         }
         tool_calls
             .iter_mut()
@@ -90,31 +90,31 @@ impl<'a> Answer<'a> {
     }
 }
 
-fn fits(length: usize) -> Result<(), Error> {
+fn fits(length: usize) -> Result<(), ModelError> {
     match length <= MAX_ANSWER {
         true => Ok(()),
-        false => Err(Error::Malformed(format!(
+        false => Err(ModelError::Malformed(format!(
             "it is longer than {MAX_ANSWER} bytes"
         ))),
     }
 }
 
 /// Refuses an answer that its provider stopped. Of what has to be `whole`, a part is no use.
-fn stopped(reason: Option<&StopReason>, whole: bool) -> Result<(), Error> {
+fn stopped(reason: Option<&StopReason>, whole: bool) -> Result<(), ModelError> {
     match reason {
-        Some(StopReason::ContentFilter(reason)) => {
-            Err(Error::Refused(format!("its filter stopped it ({reason})")))
-        }
-        Some(StopReason::MaxTokens(_)) if whole => Err(Error::Malformed(
+        Some(StopReason::ContentFilter(reason)) => Err(ModelError::Refused(format!(
+            "its filter stopped it ({reason})"
+        ))),
+        Some(StopReason::MaxTokens(_)) if whole => Err(ModelError::Malformed(
             "it was cut off at the limit of its length".into(),
         )),
         // Bedrock's and Gemini's, which the crate `genai` doesn't know.
         Some(StopReason::Other(reason)) => match reason.as_str() {
-            "content_filtered" | "guardrail_intervened" => {
-                Err(Error::Refused(format!("its filter stopped it ({reason})")))
-            }
+            "content_filtered" | "guardrail_intervened" => Err(ModelError::Refused(format!(
+                "its filter stopped it ({reason})"
+            ))),
             "malformed_tool_use" | "malformed_model_output" | "MALFORMED_FUNCTION_CALL" => Err(
-                Error::Malformed(format!("the model could not write it ({reason})")),
+                ModelError::Malformed(format!("the model could not write it ({reason})")),
             ),
             _ => Ok(()),
         },

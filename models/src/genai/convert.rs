@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::tools;
 use super::turns::Turns;
-use crate::{Error, Output, Request, ToolCall, ToolSpec, Usage};
+use crate::{ModelError, Output, Request, ToolCall, ToolSpec, Usage};
 
 /// Means by which a provider is made to answer with JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(super) fn request(
     request: &Request,
     style: JsonStyle,
     turns: Turns,
-) -> Result<(ChatRequest, ChatOptions), Error> {
+) -> Result<(ChatRequest, ChatOptions), ModelError> {
     let mut options = ChatOptions::default()
         .with_capture_usage(true)
         .with_capture_tool_calls(true)
@@ -88,10 +88,10 @@ fn is_closed(schema: &Value) -> bool {
     })
 }
 
-fn schema_name(name: &str) -> Result<&str, Error> {
+fn schema_name(name: &str) -> Result<&str, ModelError> {
     match tools::is_plain(name) {
         true => Ok(name),
-        false => Err(Error::InvalidRequest(format!(
+        false => Err(ModelError::InvalidRequest(format!(
             "`{name}` is no name for a schema"
         ))),
     }
@@ -206,7 +206,7 @@ mod tests {
             assert!(
                 matches!(
                     request(&asked, JsonStyle::Schema, Turns::Together),
-                    Err(Error::InvalidRequest(_))
+                    Err(ModelError::InvalidRequest(_))
                 ),
                 "{name:?}"
             );

@@ -7,7 +7,7 @@ use tokio::sync::OnceCell;
 
 use super::aws::{self, AwsCredentials};
 use super::settings::{ConfigError, Credential};
-use crate::{Error, Secret};
+use crate::{ModelError, Secret};
 
 const SCOPES: &[&str] = &["https://www.googleapis.com/auth/cloud-platform"];
 
@@ -34,7 +34,7 @@ impl Credentials {
     }
 
     /// The key for one call.
-    pub(super) async fn key(&self) -> Result<String, Error> {
+    pub(super) async fn key(&self) -> Result<String, ModelError> {
         match self {
             Self::Key(key) => Ok(key.reveal().to_owned()),
             Self::Aws(credentials) => credentials.api_key().await,
@@ -49,9 +49,10 @@ impl Credentials {
     }
 
     /// The project that Google's credentials belong to.
-    pub(super) async fn project(&self) -> Result<String, Error> {
-        let unknown =
-            || Error::InvalidRequest("no Google Cloud project is known: set GCP_PROJECT".into());
+    pub(super) async fn project(&self) -> Result<String, ModelError> {
+        let unknown = || {
+            ModelError::InvalidRequest("no Google Cloud project is known: set GCP_PROJECT".into())
+        };
         match self {
             Self::Key(_) | Self::Aws(_) => Err(unknown()),
             Self::Google(cell) => {
@@ -62,18 +63,20 @@ impl Credentials {
     }
 }
 
-async fn google(cell: &OnceCell<Arc<dyn TokenProvider>>) -> Result<&Arc<dyn TokenProvider>, Error> {
+async fn google(
+    cell: &OnceCell<Arc<dyn TokenProvider>>,
+) -> Result<&Arc<dyn TokenProvider>, ModelError> {
     cell.get_or_try_init(gcp_auth::provider)
         .await
         .map_err(|error| unavailable(&error))
 }
 
-fn unavailable(error: &gcp_auth::Error) -> Error {
+fn unavailable(error: &gcp_auth::Error) -> ModelError {
     match error {
         gcp_auth::Error::Http(what, _) => {
-            Error::Unavailable(format!("Google's token service: {what}"))
+            ModelError::Unavailable(format!("Google's token service: {what}"))
         }
-        _ => Error::Unauthorized(
+        _ => ModelError::Unauthorized(
             "no Google credentials work here: run `gcloud auth application-default login`, or set \
              GOOGLE_APPLICATION_CREDENTIALS to a service account's file"
                 .into(),

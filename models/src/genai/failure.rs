@@ -6,7 +6,7 @@ use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-use crate::Error;
+use crate::ModelError;
 
 /// Characters of a provider's message that are kept.
 const MAX_MESSAGE: usize = 300;
@@ -14,7 +14,7 @@ const MAX_MESSAGE: usize = 300;
 /// A failed attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
-    pub(super) error: Error,
+    pub(super) error: ModelError,
     /// Time after which the provider wants to be asked again.
     pub(super) retry_after: Option<Duration>,
 }
@@ -26,8 +26,8 @@ impl Failure {
     }
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
+impl From<ModelError> for Failure {
+    fn from(error: ModelError) -> Self {
         Self {
             error,
             retry_after: None,
@@ -59,32 +59,35 @@ pub(super) fn explain(error: &genai::Error, secret: &str) -> Failure {
         | E::SerdeJson(_)
         | E::JsonValueExt(_)
         | E::InvalidJsonResponseElement { .. } => {
-            Error::Malformed("it is not in the provider's format".into()).into()
+            ModelError::Malformed("it is not in the provider's format".into()).into()
         }
         E::AdapterNotSupported { feature, .. } => {
-            Error::InvalidRequest(clean(&format!("the provider has no {feature}"), secret)).into()
+            ModelError::InvalidRequest(clean(&format!("the provider has no {feature}"), secret))
+                .into()
         }
         E::MessageContentTypeNotSupported { cause, .. } => {
-            Error::InvalidRequest((*cause).into()).into()
+            ModelError::InvalidRequest((*cause).into()).into()
         }
         // The rest cannot come from a provider, and some of it repeats the request.
-        _ => Error::InvalidRequest("the request cannot be written in the provider's format".into())
-            .into(),
+        _ => ModelError::InvalidRequest(
+            "the request cannot be written in the provider's format".into(),
+        )
+        .into(),
     }
 }
 
 /// A connection that did not come about or broke.
-fn lost(error: &(dyn std::error::Error + 'static)) -> Error {
+fn lost(error: &(dyn std::error::Error + 'static)) -> ModelError {
     let what = match error.downcast_ref::<reqwest::Error>() {
         Some(error) if error.is_connect() => "cannot connect to its endpoint",
         Some(error) if error.is_timeout() => "connecting to its endpoint takes too long",
         Some(error) if error.is_builder() => {
-            return Error::InvalidRequest("the key or URL cannot be sent".into());
+            return ModelError::InvalidRequest("the key or URL cannot be sent".into());
         }
         Some(_) => "the connection broke",
-        None => return Error::Malformed("it is not text".into()),
+        None => return ModelError::Malformed("it is not text".into()),
     };
-    Error::Unavailable(what.into())
+    ModelError::Unavailable(what.into())
 }
 
 /// An answer with an error status.
@@ -98,27 +101,27 @@ fn refused(status: StatusCode, headers: &HeaderMap, body: &str, secret: &str) ->
     };
     let error = match status.as_u16() {
         // Providers repeat parts of a wrong key in their message.
-        401 => Error::Unauthorized("the provider refused the key (HTTP 401)".into()),
+        401 => ModelError::Unauthorized("the provider refused the key (HTTP 401)".into()),
         400 if body.contains("API_KEY_INVALID") => {
-            Error::Unauthorized("the provider refused the key (HTTP 400)".into())
+            ModelError::Unauthorized("the provider refused the key (HTTP 400)".into())
         }
-        403 => Error::Unauthorized(message),
-        429 => Error::RateLimited {
+        403 => ModelError::Unauthorized(message),
+        429 => ModelError::RateLimited {
             message,
             retry_after,
         },
-        408 | 425 | 500.. => Error::Unavailable(message),
-        _ => Error::InvalidRequest(message),
+        408 | 425 | 500.. => ModelError::Unavailable(message),
+        _ => ModelError::InvalidRequest(message),
     };
     Failure { error, retry_after }
 }
 
 /// An error that came in place of the next piece.
-fn in_stream(body: &Value, secret: &str) -> Error {
+fn in_stream(body: &Value, secret: &str) -> ModelError {
     let inner = body.get("error").unwrap_or(body);
     let Some(said) = said(body).or_else(|| said(inner)) else {
         // Gemini answers a blocked prompt without candidates, and of that only this is left.
-        return Error::Refused("it gave no candidate for an answer".into());
+        return ModelError::Refused("it gave no candidate for an answer".into());
     };
     let message = clean(said, secret);
     let status = inner
@@ -127,8 +130,8 @@ fn in_stream(body: &Value, secret: &str) -> Error {
         .and_then(|code| StatusCode::from_u16(code as u16).ok());
     match status {
         Some(status) => refused(status, &HeaderMap::new(), &body.to_string(), secret).error,
-        None if inner["type"] == "invalid_request_error" => Error::InvalidRequest(message),
-        None => Error::Unavailable(message),
+        None if inner["type"] == "invalid_request_error" => ModelError::InvalidRequest(message),
+        None => ModelError::Unavailable(message),
     }
 }
 
@@ -167,7 +170,7 @@ mod tests {
 
     use super::*;
 
-    fn on(status: u16, body: &str) -> Error {
+    fn on(status: u16, body: &str) -> ModelError {
         let status = StatusCode::from_u16(status).expect("a status");
         refused(status, &HeaderMap::new(), body, "sk-secret").error
     }
@@ -177,34 +180,34 @@ mod tests {
         let body = json!({"error": {"message": "so\nsaid  the key sk-secret"}}).to_string();
         let said = |status: u16| format!("so said the key … (HTTP {status})");
         for (status, expected) in [
-            (400, Error::InvalidRequest(said(400))),
+            (400, ModelError::InvalidRequest(said(400))),
             (
                 401,
-                Error::Unauthorized("the provider refused the key (HTTP 401)".into()),
+                ModelError::Unauthorized("the provider refused the key (HTTP 401)".into()),
             ),
-            (403, Error::Unauthorized(said(403))),
-            (404, Error::InvalidRequest(said(404))),
+            (403, ModelError::Unauthorized(said(403))),
+            (404, ModelError::InvalidRequest(said(404))),
             (
                 429,
-                Error::RateLimited {
+                ModelError::RateLimited {
                     message: said(429),
                     retry_after: None,
                 },
             ),
-            (500, Error::Unavailable(said(500))),
-            (503, Error::Unavailable(said(503))),
-            (529, Error::Unavailable(said(529))),
-            (302, Error::InvalidRequest(said(302))),
+            (500, ModelError::Unavailable(said(500))),
+            (503, ModelError::Unavailable(said(503))),
+            (529, ModelError::Unavailable(said(529))),
+            (302, ModelError::InvalidRequest(said(302))),
         ] {
             assert_eq!(on(status, &body), expected);
         }
         assert_eq!(
             on(502, "<html>bad gateway</html>"),
-            Error::Unavailable("HTTP 502".into())
+            ModelError::Unavailable("HTTP 502".into())
         );
         let gemini =
             json!({"error": {"code": 400, "details": [{"reason": "API_KEY_INVALID"}]}}).to_string();
-        assert!(matches!(on(400, &gemini), Error::Unauthorized(_)));
+        assert!(matches!(on(400, &gemini), ModelError::Unauthorized(_)));
     }
 
     #[test]

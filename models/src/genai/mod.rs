@@ -25,7 +25,7 @@ use genai::{Client, ModelIden, ServiceTarget};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 pub use super::settings::{Secret, Settings};
-use super::{Completion, DeltaSink, Error, LanguageModel, Request};
+use super::{Completion, DeltaSink, LanguageModel, ModelError, Request};
 use answer::Answer;
 use credentials::Credentials;
 use outage::Outage;
@@ -122,14 +122,14 @@ impl Genai {
     ///
     /// # Errors
     ///
-    /// [`Error::Misconfigured`] says in one line what to set.
-    pub async fn check(&self) -> Result<(), Error> {
+    /// [`ModelError::Misconfigured`] says in one line what to set.
+    pub async fn check(&self) -> Result<(), ModelError> {
         if let Credentials::Aws(credentials) = &self.credentials {
             return match timeout(CHECK_TIMEOUT, credentials.api_key()).await {
                 Ok(Ok(_)) => Ok(()),
-                Ok(Err(Error::Unauthorized(why))) => Err(Error::Misconfigured(why)),
+                Ok(Err(ModelError::Unauthorized(why))) => Err(ModelError::Misconfigured(why)),
                 _ if credentials.are_guessed() => {
-                    Err(Error::Misconfigured(aws::NO_CREDENTIALS.to_owned()))
+                    Err(ModelError::Misconfigured(aws::NO_CREDENTIALS.to_owned()))
                 }
                 // It may answer by the time that the model is asked.
                 Ok(Err(_)) | Err(_) => Ok(()),
@@ -141,17 +141,17 @@ impl Genai {
         };
         match timeout(CHECK_TIMEOUT, self.credentials.project()).await {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(Error::Unauthorized(why))) => Err(Error::Misconfigured(format!(
+            Ok(Err(ModelError::Unauthorized(why))) => Err(ModelError::Misconfigured(format!(
                 "vertex needs a project: set GCP_PROJECT; and {why}"
             ))),
-            Ok(Err(_)) | Err(_) => Err(Error::Misconfigured(
+            Ok(Err(_)) | Err(_) => Err(ModelError::Misconfigured(
                 "vertex needs a project, and Google's credentials name none: set GCP_PROJECT"
                     .to_owned(),
             )),
         }
     }
 
-    async fn target(&self) -> Result<ServiceTarget, Error> {
+    async fn target(&self) -> Result<ServiceTarget, ModelError> {
         let key = self.credentials.key().await?;
         let base = match &self.endpoint {
             settings::Address::Fixed(url) => url.clone(),
@@ -204,7 +204,7 @@ impl Genai {
         deadline: Instant,
         request: &Request,
         deltas: &DeltaSink,
-    ) -> Result<Completion, Error> {
+    ) -> Result<Completion, ModelError> {
         let (chat, options) = convert::request(request, self.style, self.turns)?;
         let mut attempt = 0;
         loop {
@@ -216,7 +216,7 @@ impl Genai {
                     return Ok(completion);
                 }
                 Ok(Err(failure)) => failure,
-                Err(_) => return Err(Error::Timeout(self.timeout)),
+                Err(_) => return Err(ModelError::Timeout(self.timeout)),
             };
             let pause = backoff::pause(attempt, self.backoff, failure.retry_after, fastrand::f64());
             let too_late = Instant::now()
@@ -252,7 +252,11 @@ impl LanguageModel for Genai {
         self.calls_tools
     }
 
-    async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {
+    async fn complete(
+        &self,
+        request: Request,
+        deltas: DeltaSink,
+    ) -> Result<Completion, ModelError> {
         request.check()?;
         self.ask_until(Instant::now() + self.timeout, &request, &deltas)
             .await

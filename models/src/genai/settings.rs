@@ -3,7 +3,7 @@
 use genai::adapter::AdapterKind;
 
 use super::aws::{Profiles, Source};
-use crate::{Error, Secret, Settings};
+use crate::{ModelError, Secret, Settings};
 
 /// The reason why settings name no model that can be asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,7 +41,7 @@ pub enum ConfigError {
     Tls(String),
 }
 
-impl From<ConfigError> for Error {
+impl From<ConfigError> for ModelError {
     fn from(error: ConfigError) -> Self {
         Self::Misconfigured(error.to_string())
     }

@@ -49,7 +49,7 @@ mod words;
 use async_trait::async_trait;
 
 use super::{
-    Completion, DeltaSink, Error, LanguageModel, Output, Request, ToolCall, Undone, stand_in,
+    Completion, DeltaSink, LanguageModel, ModelError, Output, Request, ToolCall, Undone, stand_in,
 };
 
 /// Agents or tools that are told about at most.
@@ -68,7 +68,11 @@ impl LanguageModel for Offline {
         STAND_IN
     }
 
-    async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {
+    async fn complete(
+        &self,
+        request: Request,
+        deltas: DeltaSink,
+    ) -> Result<Completion, ModelError> {
         request.check()?;
         let (text, tool_calls, undone) = match answer(&request)? {
             Answer::Text(text, undone) => (text, Vec::new(), undone),
@@ -103,7 +107,7 @@ impl Answer {
     }
 }
 
-fn answer(request: &Request) -> Result<Answer, Error> {
+fn answer(request: &Request) -> Result<Answer, ModelError> {
     let said = || request.last_user_text().unwrap_or_default();
     match &request.output {
         Output::Text if tools::are_used(request) => Ok(tools::answer(request)),
@@ -120,7 +124,7 @@ fn answer(request: &Request) -> Result<Answer, Error> {
         Output::Json { name, .. } if name == "orchestration" => Ok(Answer::text(
             orchestration::propose(request, &said()).to_string(),
         )),
-        Output::Json { name, .. } => Err(Error::Refused(format!(
+        Output::Json { name, .. } => Err(ModelError::Refused(format!(
             "the offline stand-in only matches words and cannot make a {name}; to {HOW_TO_CONFIGURE}"
         ))),
     }
@@ -145,7 +149,7 @@ mod tests {
         let plan = Request::new(vec![PromptMessage::user("plan")]).json("plan", json!({}));
         let error = answer(&plan).expect_err("a stand-in makes no plans");
         assert!(
-            matches!(&error, Error::Refused(why) if why.contains("AGENTHUB_MODEL")),
+            matches!(&error, ModelError::Refused(why) if why.contains("AGENTHUB_MODEL")),
             "{error}"
         );
     }

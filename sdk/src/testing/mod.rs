@@ -33,14 +33,14 @@ pub use task::{FakeTask, TaskTranscript};
 
 use serde_json::Value;
 
-use crate::model::{Completion, Error, ToolCall};
+use crate::model::{Completion, ModelError, ToolCall};
 
 /// A turn of a model that answers with this text, for [`Scripted::answers`].
 ///
 /// # Errors
 ///
 /// None: a script is a list of results.
-pub fn says(text: impl Into<String>) -> Result<Completion, Error> {
+pub fn says(text: impl Into<String>) -> Result<Completion, ModelError> {
     Ok(Completion {
         text: text.into(),
         ..Completion::default()
@@ -52,7 +52,9 @@ pub fn says(text: impl Into<String>) -> Result<Completion, Error> {
 /// # Errors
 ///
 /// None: a script is a list of results.
-pub fn calls<'a>(calls: impl IntoIterator<Item = (&'a str, Value)>) -> Result<Completion, Error> {
+pub fn calls<'a>(
+    calls: impl IntoIterator<Item = (&'a str, Value)>,
+) -> Result<Completion, ModelError> {
     let calls = (1..)
         .zip(calls)
         .map(|(number, (name, arguments))| ToolCall {

@@ -34,7 +34,7 @@ pub struct ToolLoopSettings {
 /// A builder's model, and the settings that belong to one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ModelSettings {
-    pub(crate) model: Option<Result<Arc<dyn LanguageModel>, model::Error>>,
+    pub(crate) model: Option<Result<Arc<dyn LanguageModel>, model::ModelError>>,
     pub(crate) tools: Vec<Tool>,
     pub(crate) forms: Vec<(String, Arc<dyn Form>)>,
     pub(crate) settings: ToolLoopSettings,

@@ -116,7 +116,7 @@ pub(crate) async fn ask(client: &Client, agent: &str, text: &str) -> Watched {
 
 /// A model that gives these answers, one for each turn.
 pub(crate) fn script(
-    answers: impl IntoIterator<Item = Result<Completion, model::Error>>,
+    answers: impl IntoIterator<Item = Result<Completion, model::ModelError>>,
 ) -> Scripted {
     Scripted::answers(answers)
 }

@@ -7,7 +7,7 @@ use std::{
 
 use agenthub_sdk::{
     Agent, Card, Delegation, Failure, HookContext, Hooks,
-    model::{Completion, Error, Request, ToolCall},
+    model::{Completion, ModelError, Request, ToolCall},
     runs::ToolOutput,
 };
 use serde_json::json;
@@ -41,7 +41,7 @@ impl Hooks for Notes {
         assert_ne!(count, 2, "a panic in a hook that observes changes nothing");
     }
 
-    async fn after_model(&self, _: &HookContext, answer: Result<&Completion, &Error>) {
+    async fn after_model(&self, _: &HookContext, answer: Result<&Completion, &ModelError>) {
         self.note(match answer {
             Ok(answer) => format!("model! {} calls", answer.tool_calls.len()),
             Err(error) => format!("model! {error}"),

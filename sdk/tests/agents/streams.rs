@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use agenthub_sdk::{
     Agent, Card, Delegation, Update,
-    model::{Completion, DeltaSink, Error, LanguageModel, Request},
+    model::{Completion, DeltaSink, LanguageModel, ModelError, Request},
     proto::{a2a::TaskState, json},
     runs::{
         Journal, RunEvent, StepResult,
@@ -28,12 +28,12 @@ impl LanguageModel for Breaking {
         "breaking"
     }
 
-    async fn complete(&self, _: Request, deltas: DeltaSink) -> Result<Completion, Error> {
+    async fn complete(&self, _: Request, deltas: DeltaSink) -> Result<Completion, ModelError> {
         let asked = self.asked.fetch_add(1, Ordering::SeqCst);
         match self.broken.get(asked) {
             Some(half) => {
                 deltas.push(half);
-                Err(Error::Unavailable("the answer broke off".to_owned()))
+                Err(ModelError::Unavailable("the answer broke off".to_owned()))
             }
             None => {
                 deltas.push("the whole answer");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agenthub_sdk::{
     Agent, Card, Failure, RunningAgent, Skill, TaskContext,
-    model::{Completion, Error, PromptRole, Request, Scripted},
+    model::{Completion, ModelError, PromptRole, Request, Scripted},
     proto::a2a::TaskState,
 };
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ async fn supervisor(hub: &agenthub_broker::Server, model: &Scripted) -> RunningA
 
 /// A model that calls every agent it sees, once, and then tells what came of it.
 fn asks_everyone() -> Scripted {
-    Scripted::from_completion_fn(|request: &Request| -> Result<Completion, Error> {
+    Scripted::from_completion_fn(|request: &Request| -> Result<Completion, ModelError> {
         let told = results(request);
         if !told.is_empty() || request.tools.is_empty() {
             let texts: Vec<&str> = told.iter().filter_map(|r| r["text"].as_str()).collect();

@@ -7,7 +7,7 @@ use agenthub_sdk::{
     Agent, AgentBuilder, ArtifactUpdate, Card, Delegation, Failure, Peers, RunningAgent, Skill,
     TaskContext, Tool,
     internal::ANSWER_ARTIFACT,
-    model::{Completion, Error, Scripted},
+    model::{Completion, ModelError, Scripted},
     proto::a2a::{AgentCard, Artifact, Part, TaskState},
     runs::tool_loop::{CallForm, ErrorMode, Limits},
 };
@@ -32,7 +32,7 @@ async fn start(hub: &Server, agent: AgentBuilder) -> RunningAgent {
 }
 
 /// A turn in which the model says something and calls these.
-fn says_and_calls<const N: usize>(text: &str, agents: [&str; N]) -> Result<Completion, Error> {
+fn says_and_calls<const N: usize>(text: &str, agents: [&str; N]) -> Result<Completion, ModelError> {
     let all = agents.map(|name| (name, json!({"request": "go"})));
     Ok(Completion {
         text: text.to_owned(),
@@ -163,7 +163,7 @@ async fn what_agents_gave_takes_the_place_of_a_model_that_fails() {
     let _shouter = shouter(&hub, "shouter").await;
     let model = script([
         says_and_calls("I ask.", ["agent_shouter"]),
-        Err(Error::Unauthorized("too dear".into())),
+        Err(ModelError::Unauthorized("too dear".into())),
     ]);
     let _lead = start(&hub, lead(&model, ErrorMode::Continue)).await;
     let watched = ask(&user(&hub).await, "lead", "go").await;

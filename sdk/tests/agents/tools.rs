@@ -245,7 +245,7 @@ async fn a_handler_is_asked_before_the_model() {
 #[tokio::test]
 async fn a_model_that_does_not_answer_is_a_failure_in_words() {
     let hub = hub().await;
-    let refuses = script([Err(model::Error::Refused("not me".to_owned()))]);
+    let refuses = script([Err(model::ModelError::Refused("not me".to_owned()))]);
     let agent = Agent::worker(card()).model(refuses.clone()).tool(sum());
     let _agent = agent.start(url(&hub)).await.expect("it starts");
     let outcome = ask(&user(&hub).await, "calculator", "go").await.outcome;

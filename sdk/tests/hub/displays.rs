@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agenthub_sdk::{
     Agent, Delegation, Tool, ToolContext,
-    model::{Completion, DeltaSink, Error, LanguageModel, Request, ToolCall},
+    model::{Completion, DeltaSink, LanguageModel, ModelError, Request, ToolCall},
     runs::{
         Journal, RunEvent,
         journal::{Filter, MemoryJournal},
@@ -29,7 +29,11 @@ impl LanguageModel for Talking {
         "talking"
     }
 
-    async fn complete(&self, request: Request, deltas: DeltaSink) -> Result<Completion, Error> {
+    async fn complete(
+        &self,
+        request: Request,
+        deltas: DeltaSink,
+    ) -> Result<Completion, ModelError> {
         self.asked.add_permits(1);
         self.go_on.acquire().await.expect("it is open").forget();
         // More than may wait for a hub that is away.

@@ -179,7 +179,7 @@ fn thinking(began: mpsc::Sender<()>, free: Arc<Semaphore>) -> AgentBuilder {
             name: "wait".to_owned(),
             arguments: json!({}),
         };
-        Ok::<_, model::Error>(match has_waited {
+        Ok::<_, model::ModelError>(match has_waited {
             true => Completion {
                 text: "done".to_owned(),
                 ..Completion::default()

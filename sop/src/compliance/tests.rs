@@ -1,5 +1,5 @@
 use agenthub_sdk::{
-    model::{Error, Request, Scripted},
+    model::{ModelError, Request, Scripted},
     runs::RunId,
 };
 use serde_json::{Value, json};
@@ -189,7 +189,7 @@ async fn what_stays_unusable_is_not_checked_and_says_why() {
         rest.evidence
     );
 
-    let gone = Scripted::answers([Err(Error::Unavailable("nobody is there".into()))]);
+    let gone = Scripted::answers([Err(ModelError::Unavailable("nobody is there".into()))]);
     let report = reported(&story(), Some(&gone)).await;
     let evidence = &finding(&report, "R5").evidence;
     assert!(

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use agenthub_sdk::{
     Agent, Card, Delegation, Skill, TaskContext,
-    model::{Error, Scripted},
+    model::{ModelError, Scripted},
     proto::a2a::TaskState,
 };
 use serde_json::json;
@@ -68,7 +68,7 @@ async fn agents_that_are_asked_in_one_turn_work_at_the_same_time() {
 }
 
 fn fails() -> Scripted {
-    Scripted::from_fn(|_| Err(Error::InvalidRequest("no such model".into())))
+    Scripted::from_fn(|_| Err(ModelError::InvalidRequest("no such model".into())))
 }
 
 /// spec: SOP-8.4, SOP-8.5

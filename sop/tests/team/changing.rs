@@ -4,7 +4,7 @@ use std::{fs, sync::Arc};
 
 use agenthub_sdk::{
     Delegation,
-    model::{Completion, DeltaSink, Error, LanguageModel, Request, Scripted},
+    model::{Completion, DeltaSink, LanguageModel, ModelError, Request, Scripted},
     proto::agenthub::AgentState,
 };
 use tokio::sync::{Notify, mpsc};
@@ -52,7 +52,7 @@ impl LanguageModel for Waits {
         "waits"
     }
 
-    async fn complete(&self, request: Request, _: DeltaSink) -> Result<Completion, Error> {
+    async fn complete(&self, request: Request, _: DeltaSink) -> Result<Completion, ModelError> {
         let _ = self.asked.send(()).await;
         self.go.notified().await;
         Ok(Completion {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use agenthub_sdk::{
     Outcome,
-    model::{Completion, Error, PromptRole, Request, Scripted, ToolCall},
+    model::{Completion, ModelError, PromptRole, Request, Scripted, ToolCall},
     proto::a2a::TaskState,
 };
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use crate::world::{World, lead, offered, results, says, sop, text, told};
 /// Who is asked, and for what with what besides.
 type Ask<'a> = (&'a str, Value);
 
-fn asks<'a>(calls: impl IntoIterator<Item = Ask<'a>>) -> Result<Completion, Error> {
+fn asks<'a>(calls: impl IntoIterator<Item = Ask<'a>>) -> Result<Completion, ModelError> {
     let calls = (1..).zip(calls).map(|(n, (agent, arguments))| ToolCall {
         id: format!("call_{n}"),
         name: format!("agent_{agent}"),
@@ -27,7 +27,7 @@ fn asks<'a>(calls: impl IntoIterator<Item = Ask<'a>>) -> Result<Completion, Erro
 }
 
 /// An orchestrator that decides by how many results it has been told, and by the words of the request.
-fn leads(decide: fn(&str, &[Value]) -> Result<Completion, Error>) -> Scripted {
+fn leads(decide: fn(&str, &[Value]) -> Result<Completion, ModelError>) -> Scripted {
     Scripted::from_completion_fn(move |request| {
         let asked = request.messages.iter().find(|m| m.role == PromptRole::User);
         let words = asked.and_then(|m| m.text()).unwrap_or_default();
@@ -110,7 +110,7 @@ async fn what_needs_several_in_turn_goes_from_one_to_the_next_with_what_came_bef
             json!({"task": format!("Check this:\n{}", said(written))}),
         )]),
         [_, written, checked] => text(&format!("{}\n({})", said(written), said(checked))),
-        _ => Err(Error::Refused("nobody is left to ask".into())),
+        _ => Err(ModelError::Refused("nobody is left to ask".into())),
     }))
     .await;
     let outcome = crew.ask("an article on bees").await;
@@ -146,7 +146,7 @@ async fn what_needs_several_at_once_goes_to_all_of_them_at_the_same_time() {
             ("researcher", json!({"task": "What is new?"})),
         ]),
         [critic, researcher] => text(&format!("{} {}", said(critic), said(researcher))),
-        _ => Err(Error::Refused("two were asked".into())),
+        _ => Err(ModelError::Refused("two were asked".into())),
     }))
     .await;
     // One model for both, which counts how many calls it has at the same time.
@@ -165,7 +165,7 @@ async fn what_one_agent_can_do_goes_to_that_agent_alone() {
     let crew = Crew::new(leads(|words, done| match done {
         [] => asks([("critic", json!({"task": words}))]),
         [checked] => text(said(checked)),
-        _ => Err(Error::Refused("one was asked".into())),
+        _ => Err(ModelError::Refused("one was asked".into())),
     }))
     .await;
     let outcome = crew.ask("Check this text: bees fly.").await;
@@ -202,7 +202,7 @@ async fn context_is_passed_within_a_request_and_never_between_two() {
             json!({"task": words, "findings": format!("{words}: {}", said(found))}),
         )]),
         [_, written] => text(said(written)),
-        _ => Err(Error::Refused("two were asked".into())),
+        _ => Err(ModelError::Refused("two were asked".into())),
     }))
     .await;
     let team = crew.world.start().await;

@@ -235,7 +235,7 @@ pub(crate) fn asks_everyone() -> Scripted {
 /// Calls of these agents in one turn.
 pub(crate) fn calls<'a>(
     names: impl IntoIterator<Item = &'a str>,
-) -> Result<Completion, model::Error> {
+) -> Result<Completion, model::ModelError> {
     let calls = names.into_iter().zip(1..).map(|(name, n)| ToolCall {
         id: format!("call_{n}"),
         name: name.to_owned(),
@@ -247,7 +247,7 @@ pub(crate) fn calls<'a>(
     })
 }
 
-pub(crate) fn text(text: &str) -> Result<Completion, model::Error> {
+pub(crate) fn text(text: &str) -> Result<Completion, model::ModelError> {
     Ok(Completion {
         text: text.to_owned(),
         ..Completion::default()

@@ -11,7 +11,7 @@ use reqsign_core::{Context, ErrorKind, ProvideCredential, Signer, SigningCredent
 use tokio::sync::Mutex;
 
 use super::{AccessKey, Keys, Source};
-use crate::{Error, Secret};
+use crate::{ModelError, Secret};
 
 /// Name of this program in the sessions of assumed roles, where the profile gives none.
 const SESSION: &str = "agenthub";
@@ -52,8 +52,8 @@ impl AwsCredentials {
     ///
     /// # Errors
     ///
-    /// [`Error::Unauthorized`] where the source has no credentials or refuses to give them, [`Error::Unavailable`] where it does not answer.
-    pub(in crate::genai) async fn api_key(&self) -> Result<String, Error> {
+    /// [`ModelError::Unauthorized`] where the source has no credentials or refuses to give them, [`ModelError::Unavailable`] where it does not answer.
+    pub(in crate::genai) async fn api_key(&self) -> Result<String, ModelError> {
         let credential = self.credential().await?;
         let key = AccessKey {
             keys: Keys {
@@ -67,14 +67,14 @@ impl AwsCredentials {
     }
 
     /// Those of before, as long as they are good for more than two minutes. Calls that come meanwhile wait for the one that asks.
-    async fn credential(&self) -> Result<Credential, Error> {
+    async fn credential(&self) -> Result<Credential, ModelError> {
         let mut current = self.current.lock().await;
         if let Some(credential) = current.as_ref().filter(|known| known.is_valid()) {
             return Ok(credential.clone());
         }
         let given = self.provider.provide_credential(&self.context).await;
         let given = given.map_err(|error| explain(&error))?;
-        let credential = given.ok_or_else(|| Error::Unauthorized(self.absence.to_owned()))?;
+        let credential = given.ok_or_else(|| ModelError::Unauthorized(self.absence.to_owned()))?;
         *current = Some(credential.clone());
         Ok(credential)
     }
@@ -87,12 +87,12 @@ pub(in crate::genai) const NO_CREDENTIALS: &str = "no AWS credentials were found
 const NO_LOGIN: &str =
     "the AWS profile has a login that is over or was never made: run `aws sso login`";
 
-fn explain(error: &reqsign_core::Error) -> Error {
+fn explain(error: &reqsign_core::Error) -> ModelError {
     let what = format!("AWS credentials: {error}");
     match error.kind() {
-        _ if error.is_retryable() => Error::Unavailable(what),
-        ErrorKind::RateLimited => Error::Unavailable(what),
-        _ => Error::Unauthorized(what),
+        _ if error.is_retryable() => ModelError::Unavailable(what),
+        ErrorKind::RateLimited => ModelError::Unavailable(what),
+        _ => ModelError::Unauthorized(what),
     }
 }
 

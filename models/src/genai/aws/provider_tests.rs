@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use reqsign_core::{CommandExecute, CommandOutput, HttpSend, Result, time::Timestamp};
 
-use super::super::source::{PromptRole, Sso, WebIdentity};
+use super::super::source::{Role, Sso, WebIdentity};
 use super::*;
 
 /// A service that gives a temporary key, and remembers what it was asked.
@@ -61,7 +61,7 @@ fn base() -> Source {
 }
 
 fn role() -> Source {
-    let role = PromptRole {
+    let role = Role {
         arn: "arn:aws:iam::123456789012:role/Audit".into(),
         session_name: None,
         external_id: Some("e1".into()),
@@ -130,14 +130,14 @@ async fn a_role_that_is_about_to_expire_is_assumed_again() {
 #[tokio::test]
 async fn a_refusal_and_a_service_that_is_away_are_told_apart() {
     let denied = "<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code>\
-                  <PromptMessage>not authorized to perform sts:AssumeRole</PromptMessage></Error></ErrorResponse>";
+                  <Message>not authorized to perform sts:AssumeRole</Message></Error></ErrorResponse>";
     let context = |service| Context::new().with_http_send(service);
     let refused = credentials(&role(), context(Service::giving(403, denied)));
     let error = refused.api_key().await.expect_err("it is refused");
-    assert!(matches!(error, Error::Unauthorized(_)), "{error:?}");
+    assert!(matches!(error, ModelError::Unauthorized(_)), "{error:?}");
     let away = credentials(&role(), context(Service::giving(503, "")));
     let error = away.api_key().await.expect_err("it is away");
-    assert!(matches!(error, Error::Unavailable(_)), "{error:?}");
+    assert!(matches!(error, ModelError::Unavailable(_)), "{error:?}");
 }
 
 #[tokio::test]
@@ -210,7 +210,7 @@ async fn real_programs_and_files_are_run_and_read() {
     for command in ["cat /nowhere/keys.json", "/nowhere/tool"] {
         let error = of(command.to_owned()).api_key().await;
         let error = error.expect_err("it fails");
-        assert!(matches!(error, Error::Unauthorized(_)), "{error:?}");
+        assert!(matches!(error, ModelError::Unauthorized(_)), "{error:?}");
         assert!(error.to_string().contains("nowhere"), "{error}");
     }
 }
