@@ -138,7 +138,7 @@ impl Handle {
     /// The request that the run of this id began with, if there is one.
     async fn asked_before(&self, run: &RunId) -> Result<Option<Asked>, StartError> {
         let first = match timeout(ANSWER, self.journal().read(run, 0, 1)).await {
-            Ok(Err(journal::Error::NotFound(_))) => None,
+            Ok(Err(journal::JournalError::NotFound(_))) => None,
             read => answered(read)?.into_iter().next(),
         };
         let Some(RunEvent::Started(started)) = first.map(|entry| entry.event) else {
@@ -211,7 +211,7 @@ impl Handle {
 
 /// A journal's answer, if it came in time.
 fn answered<T>(
-    answer: Result<Result<T, journal::Error>, tokio::time::error::Elapsed>,
+    answer: Result<Result<T, journal::JournalError>, tokio::time::error::Elapsed>,
 ) -> Result<T, StartError> {
     match answer {
         Ok(answer) => answer.map_err(|error| StartError::Unavailable(error.to_string())),

@@ -120,7 +120,7 @@ async fn a_journal_that_takes_nothing_stops_the_run_and_everything_that_is_out()
     stage.world.until("call b#1").await;
     journal.is_full.store(true, Ordering::Relaxed);
     let error = ended(task).await.expect_err("it cannot go on");
-    let why = journal::Error::Unavailable("the disk is full".into());
+    let why = journal::JournalError::Unavailable("the disk is full".into());
     assert_eq!(error, DriveError::Journal(why));
     assert_eq!(stage.world.count("left a#1"), 1);
     assert_eq!(

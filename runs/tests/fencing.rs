@@ -16,7 +16,7 @@ use std::{
 use agenthub_runs::{
     DelegationResult, DriveError, Driver, Effect, Failure, RunId, RunOutcome, SentHandoff, Spent,
     Step, StepContext, ToolOutput, World,
-    journal::{Entry, Error, SqliteJournal},
+    journal::{Entry, JournalError, SqliteJournal},
     model::{Completion, Request, ToolCall},
 };
 use async_trait::async_trait;
@@ -113,7 +113,7 @@ async fn drive(folder: &Path, who: &'static str) -> Result<RunOutcome, DriveErro
         let first = begins("wants", Value::Null);
         match driver.open(RunId::new("run"), "owner", Some(first)).await {
             Ok(hand) => break hand,
-            Err(Error::Leased { .. }) if asked.elapsed() < PATIENCE => {
+            Err(JournalError::Leased { .. }) if asked.elapsed() < PATIENCE => {
                 sleep(Duration::from_millis(20)).await;
             }
             Err(error) => panic!("{error}"),

@@ -91,11 +91,11 @@ impl From<Fault> for Error {
     }
 }
 
-impl From<journal::Error> for Error {
-    fn from(error: journal::Error) -> Self {
+impl From<journal::JournalError> for Error {
+    fn from(error: journal::JournalError) -> Self {
         match error {
-            journal::Error::NotFound(run) => Self::no_run(run.as_str()),
-            journal::Error::Cursor(cursor) => Self::Invalid {
+            journal::JournalError::NotFound(run) => Self::no_run(run.as_str()),
+            journal::JournalError::Cursor(cursor) => Self::Invalid {
                 at: "pageToken".to_owned(),
                 why: format!("has {cursor:?}, which no list has given"),
             },

@@ -44,7 +44,7 @@ impl Shelf {
     ) -> Result<Vec<Entry>, Error> {
         match timeout(ANSWER, self.journal.read(run, after, limit)).await {
             Ok(Ok(entries)) => Ok(entries),
-            Ok(Err(journal::Error::NotFound(_))) => Ok(Vec::new()),
+            Ok(Err(journal::JournalError::NotFound(_))) => Ok(Vec::new()),
             Ok(Err(error)) => Err(error.into()),
             Err(_) => Err(Error::Unavailable("the journal does not answer".to_owned())),
         }

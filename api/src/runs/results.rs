@@ -42,7 +42,7 @@ impl Inner {
         &self,
         of: &str,
         metrics: &Map<String, Value>,
-    ) -> Result<(), journal::Error> {
+    ) -> Result<(), journal::JournalError> {
         let since = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();

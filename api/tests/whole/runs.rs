@@ -27,7 +27,7 @@ use agenthub_sdk::{
     },
     runs::{
         Journal, RunEvent, RunId, StepResult,
-        journal::{Claim, Error, JournalDecorator, MemoryJournal, OpenedRun},
+        journal::{Claim, JournalDecorator, JournalError, MemoryJournal, OpenedRun},
     },
 };
 use serde_json::{Value, json};
@@ -117,7 +117,7 @@ impl JournalDecorator for Kept {
         owner: &str,
         claim: Claim<'_>,
         first: Option<&RunEvent>,
-    ) -> Result<OpenedRun, Error> {
+    ) -> Result<OpenedRun, JournalError> {
         self.0.open(run, owner, claim, first).await
     }
 }

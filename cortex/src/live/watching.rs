@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use agenthub_sdk::runs::{
     Journal, RunEvent, RunId,
-    journal::{Claim, Error, JournalDecorator, OpenedRun},
+    journal::{Claim, JournalDecorator, JournalError, OpenedRun},
 };
 use async_trait::async_trait;
 use tokio::{sync::watch, time::timeout};
@@ -80,7 +80,7 @@ impl JournalDecorator for WatchedJournal {
         owner: &str,
         claim: Claim<'_>,
         first: Option<&RunEvent>,
-    ) -> Result<OpenedRun, Error> {
+    ) -> Result<OpenedRun, JournalError> {
         let opened = self.journal.open(run, owner, claim, first).await?;
         self.live.written(run, opened.last);
         Ok(opened)
@@ -92,7 +92,7 @@ impl JournalDecorator for WatchedJournal {
         epoch: u64,
         after: u64,
         events: &[RunEvent],
-    ) -> Result<(), Error> {
+    ) -> Result<(), JournalError> {
         self.journal.append(run, epoch, after, events).await?;
         self.live.written(run, after + events.len() as u64);
         if matches!(events.last(), Some(RunEvent::Ended { .. })) {

@@ -203,7 +203,7 @@ impl Past {
         all
     }
 
-    async fn one(&self, listed: &ListedRun) -> Result<Arc<Ended>, journal::Error> {
+    async fn one(&self, listed: &ListedRun) -> Result<Arc<Ended>, journal::JournalError> {
         let run = &listed.run;
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(ended) = known().get(run) {
@@ -223,7 +223,7 @@ impl Past {
     }
 
     /// The contents of a run's first and last event, however many are between them.
-    async fn ends(&self, listed: &ListedRun) -> Result<Facts, journal::Error> {
+    async fn ends(&self, listed: &ListedRun) -> Result<Facts, journal::JournalError> {
         let mut facts = Facts::default();
         for after in [0, listed.last.saturating_sub(1)] {
             let entries = self.journal.read(&listed.run, after, 1).await?;
@@ -232,7 +232,7 @@ impl Past {
         Ok(facts)
     }
 
-    async fn facts(&self, run: &RunId) -> Result<Facts, journal::Error> {
+    async fn facts(&self, run: &RunId) -> Result<Facts, journal::JournalError> {
         let mut facts = Facts::default();
         let mut after = 0;
         loop {

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::LeasedRun;
 use crate::{
     id::RunId,
-    journal::{Error, Journal},
+    journal::{Journal, JournalError},
 };
 
 /// Renews a lease until dropped.
@@ -63,7 +63,7 @@ async fn renew(
                 renewed = asked;
                 pause = lease / 3;
             }
-            Ok(Err(Error::Fenced(_) | Error::NotFound(_))) => return,
+            Ok(Err(JournalError::Fenced(_) | JournalError::NotFound(_))) => return,
             Ok(Err(error)) => {
                 tracing::warn!(%run, %error, "a run's lease could not be renewed");
                 pause = lease / 15;

@@ -60,8 +60,8 @@ impl LeasedRun {
     ///
     /// # Errors
     ///
-    /// [`journal::Error::Unavailable`].
-    pub async fn release(self) -> Result<(), journal::Error> {
+    /// [`journal::JournalError::Unavailable`].
+    pub async fn release(self) -> Result<(), journal::JournalError> {
         self.driver.journal.release(&self.run, self.epoch).await
     }
 
@@ -120,9 +120,8 @@ impl LeasedRun {
                 self.taken = asked;
                 Ok(())
             }
-            Ok(Err(journal::Error::Fenced(_) | journal::Error::NotFound(_))) | Err(_) => {
-                Err(DriveError::Fenced)
-            }
+            Ok(Err(journal::JournalError::Fenced(_) | journal::JournalError::NotFound(_)))
+            | Err(_) => Err(DriveError::Fenced),
             Ok(Err(error)) => Err(error.into()),
         }
     }

@@ -58,7 +58,7 @@ pub enum DriveError {
     Fenced,
     /// An event could not be journaled.
     #[error(transparent)]
-    Journal(#[from] journal::Error),
+    Journal(#[from] journal::JournalError),
 }
 
 impl Driver {
@@ -114,7 +114,7 @@ impl Driver {
         run: RunId,
         owner: &str,
         first: Option<RunStarted>,
-    ) -> Result<LeasedRun, journal::Error> {
+    ) -> Result<LeasedRun, journal::JournalError> {
         let claim = Claim {
             driver: &self.name,
             lease: self.lease,

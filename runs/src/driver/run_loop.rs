@@ -243,7 +243,7 @@ impl<'a> RunLoop<'a> {
         let append = journal.append(&leased.run, leased.epoch, leased.last, &events);
         match timeout(leased.driver.lease, append).await {
             Ok(Ok(())) => {}
-            Ok(Err(journal::Error::Fenced(_))) | Err(_) => return Err(DriveError::Fenced),
+            Ok(Err(journal::JournalError::Fenced(_))) | Err(_) => return Err(DriveError::Fenced),
             Ok(Err(error)) => return Err(error.into()),
         }
         for event in events {

@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use async_trait::async_trait;
 
-use super::{Claim, Entry, Error, Filter, Journal, ListedRun, OpenedRun};
+use super::{Claim, Entry, Filter, Journal, JournalError, ListedRun, OpenedRun};
 use crate::{event::RunEvent, id::RunId};
 
 /// A journal that overrides some calls and forwards the rest to another one.
@@ -25,7 +25,7 @@ pub trait JournalDecorator: Send + Sync + fmt::Debug {
         owner: &str,
         claim: Claim<'_>,
         first: Option<&RunEvent>,
-    ) -> Result<OpenedRun, Error> {
+    ) -> Result<OpenedRun, JournalError> {
         self.inner().open(run, owner, claim, first).await
     }
 
@@ -36,17 +36,22 @@ pub trait JournalDecorator: Send + Sync + fmt::Debug {
         epoch: u64,
         after: u64,
         events: &[RunEvent],
-    ) -> Result<(), Error> {
+    ) -> Result<(), JournalError> {
         self.inner().append(run, epoch, after, events).await
     }
 
     /// See [`Journal::renew`].
-    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error> {
+    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), JournalError> {
         self.inner().renew(run, epoch, lease).await
     }
 
     /// See [`Journal::read`].
-    async fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Entry>, Error> {
+    async fn read(
+        &self,
+        run: &RunId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Entry>, JournalError> {
         self.inner().read(run, after, limit).await
     }
 
@@ -56,22 +61,22 @@ pub trait JournalDecorator: Send + Sync + fmt::Debug {
         owner: &str,
         driver: &str,
         limit: usize,
-    ) -> Result<Vec<RunId>, Error> {
+    ) -> Result<Vec<RunId>, JournalError> {
         self.inner().adoptable(owner, driver, limit).await
     }
 
     /// See [`Journal::list`].
-    async fn list(&self, filter: &Filter) -> Result<Vec<ListedRun>, Error> {
+    async fn list(&self, filter: &Filter) -> Result<Vec<ListedRun>, JournalError> {
         self.inner().list(filter).await
     }
 
     /// See [`Journal::condense`].
-    async fn condense(&self, owner: &str, age: Duration) -> Result<u64, Error> {
+    async fn condense(&self, owner: &str, age: Duration) -> Result<u64, JournalError> {
         self.inner().condense(owner, age).await
     }
 
     /// See [`Journal::forget`].
-    async fn forget(&self, owner: &str, age: Duration) -> Result<u64, Error> {
+    async fn forget(&self, owner: &str, age: Duration) -> Result<u64, JournalError> {
         self.inner().forget(owner, age).await
     }
 }
@@ -88,7 +93,7 @@ impl<A: JournalDecorator> Journal for A {
         owner: &str,
         claim: Claim<'_>,
         first: Option<&RunEvent>,
-    ) -> Result<OpenedRun, Error> {
+    ) -> Result<OpenedRun, JournalError> {
         JournalDecorator::open(self, run, owner, claim, first).await
     }
 
@@ -98,27 +103,37 @@ impl<A: JournalDecorator> Journal for A {
         epoch: u64,
         after: u64,
         events: &[RunEvent],
-    ) -> Result<(), Error> {
+    ) -> Result<(), JournalError> {
         JournalDecorator::append(self, run, epoch, after, events).await
     }
 
-    async fn add(&self, run: &RunId, owner: &str, events: &[RunEvent]) -> Result<(), Error> {
+    async fn add(&self, run: &RunId, owner: &str, events: &[RunEvent]) -> Result<(), JournalError> {
         self.inner().add(run, owner, events).await
     }
 
-    async fn close(&self, run: &RunId, claim: Claim<'_>, end: &RunEvent) -> Result<(), Error> {
+    async fn close(
+        &self,
+        run: &RunId,
+        claim: Claim<'_>,
+        end: &RunEvent,
+    ) -> Result<(), JournalError> {
         self.inner().close(run, claim, end).await
     }
 
-    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error> {
+    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), JournalError> {
         JournalDecorator::renew(self, run, epoch, lease).await
     }
 
-    async fn release(&self, run: &RunId, epoch: u64) -> Result<(), Error> {
+    async fn release(&self, run: &RunId, epoch: u64) -> Result<(), JournalError> {
         self.inner().release(run, epoch).await
     }
 
-    async fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Entry>, Error> {
+    async fn read(
+        &self,
+        run: &RunId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Entry>, JournalError> {
         JournalDecorator::read(self, run, after, limit).await
     }
 
@@ -127,19 +142,19 @@ impl<A: JournalDecorator> Journal for A {
         owner: &str,
         driver: &str,
         limit: usize,
-    ) -> Result<Vec<RunId>, Error> {
+    ) -> Result<Vec<RunId>, JournalError> {
         JournalDecorator::adoptable(self, owner, driver, limit).await
     }
 
-    async fn list(&self, filter: &Filter) -> Result<Vec<ListedRun>, Error> {
+    async fn list(&self, filter: &Filter) -> Result<Vec<ListedRun>, JournalError> {
         JournalDecorator::list(self, filter).await
     }
 
-    async fn condense(&self, owner: &str, age: Duration) -> Result<u64, Error> {
+    async fn condense(&self, owner: &str, age: Duration) -> Result<u64, JournalError> {
         JournalDecorator::condense(self, owner, age).await
     }
 
-    async fn forget(&self, owner: &str, age: Duration) -> Result<u64, Error> {
+    async fn forget(&self, owner: &str, age: Duration) -> Result<u64, JournalError> {
         JournalDecorator::forget(self, owner, age).await
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Error, Summary};
+use super::{JournalError, Summary};
 use crate::{
     event::{RunEvent, RunOutcome},
     id::RunId,
@@ -43,10 +43,10 @@ impl Default for Filter {
 
 impl Filter {
     /// The number that the cursor encodes.
-    pub(super) fn before_number(&self) -> Result<Option<u64>, Error> {
+    pub(super) fn before_number(&self) -> Result<Option<u64>, JournalError> {
         let number = |cursor: &String| {
             let number = cursor.parse();
-            number.map_err(|_| Error::Cursor(cursor.clone()))
+            number.map_err(|_| JournalError::Cursor(cursor.clone()))
         };
         self.before.as_ref().map(number).transpose()
     }

@@ -14,8 +14,8 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 
 use super::{
-    Claim, Entry, Error, Filter, Journal, ListedRun, OpenedRun, ProgressSize, State, Summary,
-    listing::Heading, summary::Change,
+    Claim, Entry, Filter, Journal, JournalError, ListedRun, OpenedRun, ProgressSize, State,
+    Summary, listing::Heading, summary::Change,
 };
 use crate::{event::RunEvent, id::RunId};
 
@@ -67,15 +67,15 @@ impl MemoryJournal {
         &self,
         run: &RunId,
         epoch: u64,
-        then: impl FnOnce(&mut Run) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+        then: impl FnOnce(&mut Run) -> Result<T, JournalError>,
+    ) -> Result<T, JournalError> {
         let mut runs = self.runs();
         let held = runs
             .get_mut(run)
-            .ok_or_else(|| Error::NotFound(run.clone()))?;
+            .ok_or_else(|| JournalError::NotFound(run.clone()))?;
         match held.epoch == epoch {
             true => then(held),
-            false => Err(Error::Fenced(run.clone())),
+            false => Err(JournalError::Fenced(run.clone())),
         }
     }
 }
@@ -123,10 +123,10 @@ impl Run {
         self.driver == driver || self.until <= Instant::now()
     }
 
-    fn take(&mut self, run: &RunId, claim: Claim<'_>) -> Result<(), Error> {
+    fn take(&mut self, run: &RunId, claim: Claim<'_>) -> Result<(), JournalError> {
         let now = Instant::now();
         if !self.is_free_for(claim.driver) {
-            return Err(Error::Leased {
+            return Err(JournalError::Leased {
                 run: run.clone(),
                 driver: self.driver.clone(),
                 left: self.until - now,
@@ -159,18 +159,18 @@ impl Journal for MemoryJournal {
         owner: &str,
         claim: Claim<'_>,
         first: Option<&RunEvent>,
-    ) -> Result<OpenedRun, Error> {
+    ) -> Result<OpenedRun, JournalError> {
         let mut runs = self.runs();
         let is_new = !runs.contains_key(run);
         if is_new {
-            let first = first.ok_or_else(|| Error::NotFound(run.clone()))?;
+            let first = first.ok_or_else(|| JournalError::NotFound(run.clone()))?;
             let mut made = self.made(owner, claim.driver);
             made.push(first);
             runs.insert(run.clone(), made);
         }
         let held = runs
             .get_mut(run)
-            .ok_or_else(|| Error::NotFound(run.clone()))?;
+            .ok_or_else(|| JournalError::NotFound(run.clone()))?;
         held.take(run, claim)?;
         Ok(OpenedRun {
             epoch: held.epoch,
@@ -187,17 +187,17 @@ impl Journal for MemoryJournal {
         epoch: u64,
         after: u64,
         events: &[RunEvent],
-    ) -> Result<(), Error> {
+    ) -> Result<(), JournalError> {
         self.leased(run, epoch, |held| {
             if held.entries.len() as u64 != after {
-                return Err(Error::Fenced(run.clone()));
+                return Err(JournalError::Fenced(run.clone()));
             }
             events.iter().for_each(|event| held.push(event));
             Ok(())
         })
     }
 
-    async fn add(&self, run: &RunId, owner: &str, events: &[RunEvent]) -> Result<(), Error> {
+    async fn add(&self, run: &RunId, owner: &str, events: &[RunEvent]) -> Result<(), JournalError> {
         let mut runs = self.runs();
         if !runs.contains_key(run) {
             let mut made = self.made(owner, "");
@@ -207,11 +207,16 @@ impl Journal for MemoryJournal {
         Ok(())
     }
 
-    async fn close(&self, run: &RunId, claim: Claim<'_>, end: &RunEvent) -> Result<(), Error> {
+    async fn close(
+        &self,
+        run: &RunId,
+        claim: Claim<'_>,
+        end: &RunEvent,
+    ) -> Result<(), JournalError> {
         let mut runs = self.runs();
         let held = runs
             .get_mut(run)
-            .ok_or_else(|| Error::NotFound(run.clone()))?;
+            .ok_or_else(|| JournalError::NotFound(run.clone()))?;
         held.take(run, claim)?;
         if held.ended.is_none() {
             held.push(end);
@@ -220,26 +225,33 @@ impl Journal for MemoryJournal {
         Ok(())
     }
 
-    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error> {
+    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), JournalError> {
         self.leased(run, epoch, |held| {
             held.until = Instant::now() + lease;
             Ok(())
         })
     }
 
-    async fn release(&self, run: &RunId, epoch: u64) -> Result<(), Error> {
+    async fn release(&self, run: &RunId, epoch: u64) -> Result<(), JournalError> {
         match self.leased(run, epoch, |held| {
             held.until = Instant::now();
             Ok(())
         }) {
-            Err(Error::Fenced(_) | Error::NotFound(_)) => Ok(()),
+            Err(JournalError::Fenced(_) | JournalError::NotFound(_)) => Ok(()),
             result => result,
         }
     }
 
-    async fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Entry>, Error> {
+    async fn read(
+        &self,
+        run: &RunId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Entry>, JournalError> {
         let runs = self.runs();
-        let held = runs.get(run).ok_or_else(|| Error::NotFound(run.clone()))?;
+        let held = runs
+            .get(run)
+            .ok_or_else(|| JournalError::NotFound(run.clone()))?;
         let after = usize::try_from(after).unwrap_or(usize::MAX);
         Ok(held
             .entries
@@ -255,7 +267,7 @@ impl Journal for MemoryJournal {
         owner: &str,
         driver: &str,
         limit: usize,
-    ) -> Result<Vec<RunId>, Error> {
+    ) -> Result<Vec<RunId>, JournalError> {
         let runs = self.runs();
         let mut free: Vec<(u64, &RunId)> = runs
             .iter()
@@ -270,7 +282,7 @@ impl Journal for MemoryJournal {
             .collect())
     }
 
-    async fn list(&self, filter: &Filter) -> Result<Vec<ListedRun>, Error> {
+    async fn list(&self, filter: &Filter) -> Result<Vec<ListedRun>, JournalError> {
         let before = filter.before_number()?.unwrap_or(u64::MAX);
         let runs = self.runs();
         let mut numbered: Vec<(u64, ListedRun)> = runs
@@ -284,7 +296,7 @@ impl Journal for MemoryJournal {
         Ok(wanted.map(|(_, listed)| listed).collect())
     }
 
-    async fn condense(&self, owner: &str, age: Duration) -> Result<u64, Error> {
+    async fn condense(&self, owner: &str, age: Duration) -> Result<u64, JournalError> {
         let mut runs = self.runs();
         let is_old = |run: &&mut Run| {
             let is_old = run.ended.is_some_and(|ended| ended.elapsed() >= age);
@@ -302,7 +314,7 @@ impl Journal for MemoryJournal {
         Ok(condensed)
     }
 
-    async fn forget(&self, owner: &str, age: Duration) -> Result<u64, Error> {
+    async fn forget(&self, owner: &str, age: Duration) -> Result<u64, JournalError> {
         let mut runs = self.runs();
         let before = runs.len();
         let is_old = |ended: Instant| ended.elapsed() >= age;

@@ -71,7 +71,7 @@ pub struct Claim<'a> {
 
 /// Errors of a journal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum JournalError {
     /// The run does not exist.
     #[error("there is no run {0}")]
     NotFound(RunId),
@@ -106,7 +106,7 @@ pub enum Error {
     Unavailable(String),
 }
 
-impl Error {
+impl JournalError {
     /// True if the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Leased { .. } | Self::Unavailable(_))
@@ -126,94 +126,104 @@ pub trait Journal: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     ///
-    /// [`Error::Leased`]; [`Error::NotFound`] without a run and without `first`; [`Error::Unreadable`];
-    /// [`Error::Unavailable`].
+    /// [`JournalError::Leased`]; [`JournalError::NotFound`] without a run and without `first`; [`JournalError::Unreadable`];
+    /// [`JournalError::Unavailable`].
     async fn open(
         &self,
         run: &RunId,
         owner: &str,
         claim: Claim<'_>,
         first: Option<&RunEvent>,
-    ) -> Result<OpenedRun, Error>;
+    ) -> Result<OpenedRun, JournalError>;
 
     /// Appends events after sequence number `after`, atomically.
     ///
     /// # Errors
     ///
-    /// [`Error::Fenced`] if the epoch or `after` is not the latest; [`Error::NotFound`]; [`Error::Unavailable`].
+    /// [`JournalError::Fenced`] if the epoch or `after` is not the latest; [`JournalError::NotFound`]; [`JournalError::Unavailable`].
     async fn append(
         &self,
         run: &RunId,
         epoch: u64,
         after: u64,
         events: &[RunEvent],
-    ) -> Result<(), Error>;
+    ) -> Result<(), JournalError>;
 
     /// Adds a complete run of `owner` without a lease, atomically; the last event ends it. An existing run with this id
     /// stays unchanged.
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`].
-    async fn add(&self, run: &RunId, owner: &str, events: &[RunEvent]) -> Result<(), Error>;
+    /// [`JournalError::Unavailable`].
+    async fn add(&self, run: &RunId, owner: &str, events: &[RunEvent]) -> Result<(), JournalError>;
 
     /// Ends a run whose events cannot be decoded: appends this event without reading the others. A run that has ended
     /// stays unchanged.
     ///
     /// # Errors
     ///
-    /// [`Error::Leased`], [`Error::NotFound`], [`Error::Unavailable`].
-    async fn close(&self, run: &RunId, claim: Claim<'_>, end: &RunEvent) -> Result<(), Error>;
+    /// [`JournalError::Leased`], [`JournalError::NotFound`], [`JournalError::Unavailable`].
+    async fn close(
+        &self,
+        run: &RunId,
+        claim: Claim<'_>,
+        end: &RunEvent,
+    ) -> Result<(), JournalError>;
 
     /// Extends the lease: it expires this long from now.
     ///
     /// # Errors
     ///
-    /// [`Error::Fenced`], [`Error::NotFound`], [`Error::Unavailable`].
-    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error>;
+    /// [`JournalError::Fenced`], [`JournalError::NotFound`], [`JournalError::Unavailable`].
+    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), JournalError>;
 
     /// Ends the lease, so that another driver can open the run at once. No effect once another driver has it.
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`].
-    async fn release(&self, run: &RunId, epoch: u64) -> Result<(), Error>;
+    /// [`JournalError::Unavailable`].
+    async fn release(&self, run: &RunId, epoch: u64) -> Result<(), JournalError>;
 
     /// Reads at most `limit` events after sequence number `after`, without a lease.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], [`Error::Unreadable`], [`Error::Unavailable`].
-    async fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Entry>, Error>;
+    /// [`JournalError::NotFound`], [`JournalError::Unreadable`], [`JournalError::Unavailable`].
+    async fn read(&self, run: &RunId, after: u64, limit: usize)
+    -> Result<Vec<Entry>, JournalError>;
 
     /// At most `limit` runs of this owner that have not ended and that this driver could lease, oldest first.
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`].
-    async fn adoptable(&self, owner: &str, driver: &str, limit: usize)
-    -> Result<Vec<RunId>, Error>;
+    /// [`JournalError::Unavailable`].
+    async fn adoptable(
+        &self,
+        owner: &str,
+        driver: &str,
+        limit: usize,
+    ) -> Result<Vec<RunId>, JournalError>;
 
     /// Lists runs, latest first, each with its [`Summary`], which every append updates in the same transaction. Reads
     /// no events.
     ///
     /// # Errors
     ///
-    /// [`Error::Cursor`], [`Error::Unavailable`].
-    async fn list(&self, filter: &Filter) -> Result<Vec<ListedRun>, Error>;
+    /// [`JournalError::Cursor`], [`JournalError::Unavailable`].
+    async fn list(&self, filter: &Filter) -> Result<Vec<ListedRun>, JournalError>;
 
     /// Compacts the runs of this owner that ended at least `age` ago: keeps their first and last event, renumbered 1
     /// and 2, and their row in lists. Returns the number of runs compacted.
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`].
-    async fn condense(&self, owner: &str, age: Duration) -> Result<u64, Error>;
+    /// [`JournalError::Unavailable`].
+    async fn condense(&self, owner: &str, age: Duration) -> Result<u64, JournalError>;
 
     /// Deletes the runs of this owner that ended at least `age` ago. Returns their number.
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`].
-    async fn forget(&self, owner: &str, age: Duration) -> Result<u64, Error>;
+    /// [`JournalError::Unavailable`].
+    async fn forget(&self, owner: &str, age: Duration) -> Result<u64, JournalError>;
 }

@@ -1,6 +1,6 @@
 //! Conversions between the rows of a store and entries.
 
-use super::{Entry, Error, ProgressSize, State, Summary, decode, encode, summary::Change};
+use super::{Entry, JournalError, ProgressSize, State, Summary, decode, encode, summary::Change};
 use crate::{event::RunEvent, id::RunId, progress};
 
 /// A serialized event, with its effects on the run's row.
@@ -46,12 +46,12 @@ pub(super) fn progress_of(events: &[Encoded]) -> ProgressSize {
 ///
 /// # Errors
 ///
-/// [`Error::Unreadable`] names the first that is missing or damaged.
+/// [`JournalError::Unreadable`] names the first that is missing or damaged.
 pub(super) fn entries<E: AsRef<[u8]>>(
     run: &RunId,
     after: u64,
     rows: impl IntoIterator<Item = (i64, Option<E>)>,
-) -> Result<Vec<Entry>, Error> {
+) -> Result<Vec<Entry>, JournalError> {
     let mut entries = Vec::new();
     for ((found, event), seq) in rows.into_iter().zip(after.saturating_add(1)..) {
         let event = event.filter(|_| u64::try_from(found) == Ok(seq));
@@ -64,21 +64,21 @@ pub(super) fn entries<E: AsRef<[u8]>>(
 ///
 /// # Errors
 ///
-/// [`Error::Unreadable`] names the first that is damaged.
+/// [`JournalError::Unreadable`] names the first that is damaged.
 pub(super) fn without_progress<E: AsRef<[u8]>>(
     run: &RunId,
     rows: impl IntoIterator<Item = (i64, Option<E>)>,
-) -> Result<Vec<Entry>, Error> {
+) -> Result<Vec<Entry>, JournalError> {
     let rows = rows.into_iter();
     rows.map(|(seq, event)| entry(run, unsigned(seq), event))
         .collect()
 }
 
-fn entry<E: AsRef<[u8]>>(run: &RunId, seq: u64, event: Option<E>) -> Result<Entry, Error> {
+fn entry<E: AsRef<[u8]>>(run: &RunId, seq: u64, event: Option<E>) -> Result<Entry, JournalError> {
     let event = event.ok_or_else(|| missing(run, seq))?;
     match decode(event.as_ref()) {
         Ok(event) => Ok(Entry { seq, event }),
-        Err(why) => Err(Error::Unreadable {
+        Err(why) => Err(JournalError::Unreadable {
             run: run.clone(),
             seq,
             why: why.to_string(),
@@ -87,8 +87,8 @@ fn entry<E: AsRef<[u8]>>(run: &RunId, seq: u64, event: Option<E>) -> Result<Entr
 }
 
 /// The error for a missing event.
-pub(super) fn missing(run: &RunId, seq: u64) -> Error {
-    Error::Unreadable {
+pub(super) fn missing(run: &RunId, seq: u64) -> JournalError {
+    JournalError::Unreadable {
         run: run.clone(),
         seq,
         why: "it is missing".to_owned(),

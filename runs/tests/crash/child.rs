@@ -11,7 +11,7 @@ use std::{
 
 use agenthub_runs::{
     Command, Driver, Journal, RunEvent, RunId,
-    journal::{Claim, Error, JournalDecorator, OpenedRun, SqliteJournal},
+    journal::{Claim, JournalDecorator, JournalError, OpenedRun, SqliteJournal},
 };
 use async_trait::async_trait;
 use nix::{
@@ -109,7 +109,7 @@ impl JournalDecorator for KillingJournal {
         owner: &str,
         claim: Claim<'_>,
         first: Option<&RunEvent>,
-    ) -> Result<OpenedRun, Error> {
+    ) -> Result<OpenedRun, JournalError> {
         self.around(Journal::open(&self.inner, run, owner, claim, first))
             .await
     }
@@ -120,7 +120,7 @@ impl JournalDecorator for KillingJournal {
         epoch: u64,
         after: u64,
         events: &[RunEvent],
-    ) -> Result<(), Error> {
+    ) -> Result<(), JournalError> {
         self.around(self.inner.append(run, epoch, after, events))
             .await
     }

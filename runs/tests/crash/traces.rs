@@ -10,7 +10,7 @@ use std::{
 
 use agenthub_runs::{
     Journal, RunEvent, RunOutcome, StepKey,
-    journal::{Error, SqliteJournal},
+    journal::{JournalError, SqliteJournal},
 };
 use serde_json::Value;
 
@@ -204,7 +204,7 @@ fn read_journal(folder: &Path) -> Vec<RunEvent> {
     let journal = SqliteJournal::open(folder.join(JOURNAL)).expect("it opens after a crash");
     match runtime.block_on(journal.read(&example_run(), 0, usize::MAX)) {
         Ok(entries) => entries.into_iter().map(|e| e.event).collect(),
-        Err(Error::NotFound(_)) => Vec::new(),
+        Err(JournalError::NotFound(_)) => Vec::new(),
         Err(error) => panic!("{error}"),
     }
 }

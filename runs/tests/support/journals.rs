@@ -10,7 +10,7 @@ use std::{
 
 use agenthub_runs::{
     Journal, RunEvent, RunId,
-    journal::{Error, JournalDecorator, MemoryJournal},
+    journal::{JournalDecorator, JournalError, MemoryJournal},
 };
 use async_trait::async_trait;
 use tokio::time::sleep;
@@ -48,15 +48,15 @@ impl JournalDecorator for FaultyJournal {
         epoch: u64,
         after: u64,
         events: &[RunEvent],
-    ) -> Result<(), Error> {
+    ) -> Result<(), JournalError> {
         sleep(self.append_takes).await;
         if self.is_full.load(Ordering::Relaxed) {
-            return Err(Error::Unavailable("the disk is full".into()));
+            return Err(JournalError::Unavailable("the disk is full".into()));
         }
         self.inner.append(run, epoch, after, events).await
     }
 
-    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error> {
+    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), JournalError> {
         if self.is_silent.load(Ordering::Relaxed) {
             std::future::pending::<()>().await;
         }

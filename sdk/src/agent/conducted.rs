@@ -139,17 +139,17 @@ impl Conducted {
                 return Some(hand);
             }
             Ok(Err(error)) => error,
-            Err(_) => journal::Error::Unavailable("no answer in time".to_owned()),
+            Err(_) => journal::JournalError::Unavailable("no answer in time".to_owned()),
         };
         let lease = self.lease.take();
         match error {
             // It is written down: whoever has it goes on, and who dies leaves it to be found.
-            journal::Error::Leased { .. } | journal::Error::NotFound(_)
+            journal::JournalError::Leased { .. } | journal::JournalError::NotFound(_)
                 if self.runs.is_durable() =>
             {
                 ending::acknowledge(&self.context, lease).await;
             }
-            journal::Error::Unreadable { .. } => {
+            journal::JournalError::Unreadable { .. } => {
                 let why = error.to_string();
                 tracing::error!(run = %self.held.run(), why, "a run is given up");
                 conclude_failed(&self.context, &why, lease).await;

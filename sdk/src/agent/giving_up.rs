@@ -5,7 +5,7 @@ use std::{sync::Arc, time::SystemTime};
 use agenthub_runs::{
     Command, DelegationResult, Facts, Failure as StepFailure, Next, RunEvent, RunId, RunOutcome,
     SentHandoff, Spent, StepContext, Strategy, ToolOutput, World,
-    journal::{Claim, Entry, Error},
+    journal::{Claim, Entry, JournalError},
     model::{Completion, Request, ToolCall},
 };
 use async_trait::async_trait;
@@ -123,7 +123,7 @@ pub(super) async fn end_untold(runs: &Runs, run: &RunId, why: &str) {
         Ok(driven.map(drop).map_err(|error| error.to_string()))
     };
     let ended = match timeout(ANSWER, ended).await {
-        Ok(Err(Error::Unreadable { .. })) => return close(runs, run, why).await,
+        Ok(Err(JournalError::Unreadable { .. })) => return close(runs, run, why).await,
         Ok(Ok(ended)) => ended,
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err("no answer in time".to_owned()),

@@ -45,7 +45,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 pub(super) struct QueuedRun {
     pub(super) conducted: Conducted,
     /// The beginning of the run, if it has one.
-    begun: Result<Option<RunStarted>, journal::Error>,
+    begun: Result<Option<RunStarted>, journal::JournalError>,
     span: Span,
 }
 
@@ -199,9 +199,9 @@ impl Dispatcher {
             let begun = AssertUnwindSafe(runs.begun(&run)).catch_unwind().await;
             let begun = begun.unwrap_or_else(|panic| {
                 let panic = work::panicked(panic.as_ref());
-                Err(journal::Error::Unavailable(panic.text))
+                Err(journal::JournalError::Unavailable(panic.text))
             });
-            if let Err(error @ journal::Error::Unreadable { .. }) = &begun {
+            if let Err(error @ journal::JournalError::Unreadable { .. }) = &begun {
                 giving_up::close(&runs, &run, &error.to_string()).await;
             }
             let found = Box::new(QueuedRun { begun, ..found });
@@ -238,7 +238,7 @@ impl Dispatcher {
                 }
                 Err(failure) => self.spawn_failed(conducted.into_job(), failure, span),
             },
-            Err(error @ journal::Error::Unreadable { .. }) => {
+            Err(error @ journal::JournalError::Unreadable { .. }) => {
                 let why = error.to_string();
                 tracing::error!(%run, why, "a run is given up");
                 conducted.held.abandon();

@@ -43,7 +43,7 @@ enum Unclear {
     #[error(transparent)]
     Hub(#[from] Error),
     #[error(transparent)]
-    Journal(#[from] journal::Error),
+    Journal(#[from] journal::JournalError),
 }
 
 /// Once this instance has been alone for 10 s and no mail waits, fails the tasks that the agent began before this instance was there, and
@@ -125,7 +125,7 @@ async fn look(
 }
 
 /// The runs of this agent that are not over, whoever drives them.
-async fn open_runs(runs: &Runs) -> Result<HashSet<String>, journal::Error> {
+async fn open_runs(runs: &Runs) -> Result<HashSet<String>, journal::JournalError> {
     let Some(journal) = runs.journal() else {
         return Ok(HashSet::new());
     };
@@ -139,7 +139,7 @@ async fn open_runs(runs: &Runs) -> Result<HashSet<String>, journal::Error> {
     loop {
         let page = timeout(ANSWER, journal.list(&filter))
             .await
-            .map_err(|_| journal::Error::Unavailable("no answer in time".to_owned()))??;
+            .map_err(|_| journal::JournalError::Unavailable("no answer in time".to_owned()))??;
         filter.before = page.last().map(|listed| listed.cursor.clone());
         let is_last = page.len() < PAGE;
         open.extend(

@@ -47,7 +47,7 @@ pub enum BeginError {
     Hub(#[from] Error),
     /// The journal does not take the run.
     #[error(transparent)]
-    Journal(#[from] journal::Error),
+    Journal(#[from] journal::JournalError),
 }
 
 /// A run that the agent is to begin.
@@ -171,7 +171,9 @@ impl Conducted {
         let opening = driver.open(self.held.run().clone(), self.runs.owner(), Some(started));
         let opened = match timeout(ANSWER, opening).await {
             Ok(opened) => opened,
-            Err(_) => Err(journal::Error::Unavailable("no answer in time".to_owned())),
+            Err(_) => Err(journal::JournalError::Unavailable(
+                "no answer in time".to_owned(),
+            )),
         };
         // Who asked may be gone, here and below.
         let mut hand = match opened {
@@ -182,7 +184,7 @@ impl Conducted {
                 let _ = reply.send(Ok(false));
                 return None;
             }
-            Err(journal::Error::Leased { .. }) => {
+            Err(journal::JournalError::Leased { .. }) => {
                 let _ = reply.send(Ok(false));
                 return None;
             }
@@ -215,14 +217,16 @@ impl Conducted {
     /// # Errors
     ///
     /// The journal does not say.
-    pub(super) async fn is_untold(&self) -> Result<bool, journal::Error> {
+    pub(super) async fn is_untold(&self) -> Result<bool, journal::JournalError> {
         let is_own = self.context.sender() == self.context.client().agent_id();
         let Some(journal) = self.runs.journal().filter(|_| is_own) else {
             return Ok(false);
         };
         match timeout(ANSWER, journal.read(self.held.run(), 1, 1)).await {
             Ok(further) => Ok(further?.is_empty()),
-            Err(_) => Err(journal::Error::Unavailable("no answer in time".to_owned())),
+            Err(_) => Err(journal::JournalError::Unavailable(
+                "no answer in time".to_owned(),
+            )),
         }
     }
 

@@ -78,7 +78,7 @@ async fn tidy(runs: &Runs, journal: &dyn Journal) {
 }
 
 /// Logs what became of runs.
-fn tell(count: Result<Result<u64, journal::Error>, Elapsed>, keep: Duration, what: &str) {
+fn tell(count: Result<Result<u64, journal::JournalError>, Elapsed>, keep: Duration, what: &str) {
     match count {
         Ok(Ok(0)) => {}
         Ok(Ok(count)) => {
@@ -95,14 +95,14 @@ async fn look(
     runs: &Runs,
     journal: &dyn Journal,
     most: usize,
-) -> Result<Vec<Orphan>, journal::Error> {
+) -> Result<Vec<Orphan>, journal::JournalError> {
     let driver = runs.driver();
     // What this process drives is free for its driver as well, and what it abandoned may be.
     let limit = most + runs.count();
     let asking = journal.adoptable(runs.owner(), driver.name(), limit);
     let free = timeout(ANSWER, asking)
         .await
-        .map_err(|_| journal::Error::Unavailable("no answer in time".to_owned()))??;
+        .map_err(|_| journal::JournalError::Unavailable("no answer in time".to_owned()))??;
     let mut orphans = Vec::new();
     for run in free.into_iter().filter(|run| !runs.has(run)) {
         match runs.begun(&run).await {
@@ -121,7 +121,7 @@ async fn look(
                 }
             },
             Ok(None) => {}
-            Err(error @ journal::Error::Unreadable { .. }) => {
+            Err(error @ journal::JournalError::Unreadable { .. }) => {
                 let why = error.to_string();
                 tracing::error!(%run, why, "a run is given up, and nobody can be told");
                 giving_up::close(runs, &run, &why).await;

@@ -122,20 +122,27 @@ impl Runs {
     /// # Errors
     ///
     /// The reason why that cannot be known.
-    pub(super) async fn begun(&self, run: &RunId) -> Result<Option<RunStarted>, journal::Error> {
+    pub(super) async fn begun(
+        &self,
+        run: &RunId,
+    ) -> Result<Option<RunStarted>, journal::JournalError> {
         let Some(journal) = &self.journal else {
             return Ok(None);
         };
         let first = match timeout(ANSWER, journal.read(run, 0, 1)).await {
             Ok(Ok(entries)) => entries.into_iter().next(),
-            Ok(Err(journal::Error::NotFound(_))) => None,
+            Ok(Err(journal::JournalError::NotFound(_))) => None,
             Ok(Err(error)) => return Err(error),
-            Err(_) => return Err(journal::Error::Unavailable("no answer in time".to_owned())),
+            Err(_) => {
+                return Err(journal::JournalError::Unavailable(
+                    "no answer in time".to_owned(),
+                ));
+            }
         };
         match first.map(|entry| entry.event) {
             None => Ok(None),
             Some(RunEvent::Started(started)) => Ok(Some(started)),
-            Some(_) => Err(journal::Error::Unreadable {
+            Some(_) => Err(journal::JournalError::Unreadable {
                 run: run.clone(),
                 seq: 1,
                 why: "it does not say how the run began".to_owned(),

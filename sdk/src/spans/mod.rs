@@ -166,7 +166,7 @@ impl Spans {
         journal: &dyn Journal,
         run: &RunId,
         before: u64,
-    ) -> Result<(), journal::Error> {
+    ) -> Result<(), journal::JournalError> {
         loop {
             let last = self.lock().last;
             let page = match last + 1 < before {

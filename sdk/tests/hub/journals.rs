@@ -10,7 +10,7 @@ use std::{
 
 use agenthub_sdk::runs::{
     Journal, RunEvent, RunId,
-    journal::{Claim, Entry, Error, JournalDecorator, MemoryJournal, OpenedRun},
+    journal::{Claim, Entry, JournalDecorator, JournalError, MemoryJournal, OpenedRun},
 };
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
@@ -51,11 +51,11 @@ impl Kept {
         Self::new(&Arc::default())
     }
 
-    fn readable(&self, run: &RunId, entries: &[Entry]) -> Result<(), Error> {
+    fn readable(&self, run: &RunId, entries: &[Entry]) -> Result<(), JournalError> {
         match entries.iter().any(|e| e.seq == self.unreadable) {
             true => {
                 self.stumbled.fetch_add(1, Ordering::SeqCst);
-                Err(Error::Unreadable {
+                Err(JournalError::Unreadable {
                     run: run.clone(),
                     seq: self.unreadable,
                     why: "it is damaged".to_owned(),
@@ -82,20 +82,25 @@ impl JournalDecorator for Kept {
         owner: &str,
         claim: Claim<'_>,
         first: Option<&RunEvent>,
-    ) -> Result<OpenedRun, Error> {
+    ) -> Result<OpenedRun, JournalError> {
         let opened = self.inner.open(run, owner, claim, first).await?;
         let _open = self.opens.acquire().await.expect("it is not closed");
         self.readable(run, &opened.entries)?;
         Ok(opened)
     }
 
-    async fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Entry>, Error> {
+    async fn read(
+        &self,
+        run: &RunId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Entry>, JournalError> {
         let entries = self.inner.read(run, after, limit).await?;
         self.readable(run, &entries)?;
         Ok(entries)
     }
 
-    async fn forget(&self, owner: &str, age: Duration) -> Result<u64, Error> {
+    async fn forget(&self, owner: &str, age: Duration) -> Result<u64, JournalError> {
         let forgotten = self.inner.forget(owner, age).await;
         self.tidied.fetch_add(1, Ordering::SeqCst);
         forgotten
@@ -106,7 +111,7 @@ impl JournalDecorator for Kept {
         owner: &str,
         driver: &str,
         limit: usize,
-    ) -> Result<Vec<RunId>, Error> {
+    ) -> Result<Vec<RunId>, JournalError> {
         self.looks.fetch_add(1, Ordering::SeqCst);
         self.inner.adoptable(owner, driver, limit).await
     }

@@ -9,7 +9,7 @@ use agenthub_sdk::{
     Agent, Delegation, RunningAgent,
     runs::{
         Journal, RunId,
-        journal::{Entry, Error, JournalDecorator, MemoryJournal},
+        journal::{Entry, JournalDecorator, JournalError, MemoryJournal},
     },
 };
 use async_trait::async_trait;
@@ -40,7 +40,12 @@ impl JournalDecorator for Slow {
         true
     }
 
-    async fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Entry>, Error> {
+    async fn read(
+        &self,
+        run: &RunId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Entry>, JournalError> {
         if *run == self.run {
             self.asked.add_permits(1);
             self.gate.acquire().await.expect("it is open").forget();

@@ -83,7 +83,7 @@ pub enum FindError {
     },
     /// A journal does not work.
     #[error(transparent)]
-    Journal(#[from] journal::Error),
+    Journal(#[from] journal::JournalError),
 }
 
 impl Journals {
@@ -120,7 +120,7 @@ impl Journals {
         match found.as_slice() {
             [one] => {
                 let read = self.read(&one.run).await?;
-                read.ok_or_else(|| journal::Error::NotFound(one.run.clone()).into())
+                read.ok_or_else(|| journal::JournalError::NotFound(one.run.clone()).into())
             }
             [] if all.is_empty() => Err(FindError::Empty),
             [] => Err(FindError::NotFound {
@@ -145,7 +145,7 @@ impl Journals {
             loop {
                 let page = match journal.read(run, events.len() as u64, PAGE).await {
                     Ok(page) => page,
-                    Err(journal::Error::NotFound(_)) => break,
+                    Err(journal::JournalError::NotFound(_)) => break,
                     Err(error) => return Err(error.into()),
                 };
                 let is_last = page.len() < PAGE;
@@ -224,7 +224,7 @@ impl Journals {
             }
         }
         let read = self.read(&run).await?;
-        read.ok_or_else(|| journal::Error::NotFound(run).into())
+        read.ok_or_else(|| journal::JournalError::NotFound(run).into())
     }
 
     /// The run of an SOP that asked for this one.
@@ -256,7 +256,10 @@ impl Journals {
 }
 
 /// The runs of a journal, latest first, so many pages of them at most.
-async fn listed(journal: &dyn Journal, pages: usize) -> Result<Vec<ListedRun>, journal::Error> {
+async fn listed(
+    journal: &dyn Journal,
+    pages: usize,
+) -> Result<Vec<ListedRun>, journal::JournalError> {
     let mut filter = Filter {
         limit: RUNS,
         ..Filter::default()

@@ -11,7 +11,7 @@ use agenthub_sdk::{
     model::{LanguageModel, Request},
     runs::{
         Journal, RunEvent, RunId,
-        journal::{Error, JournalDecorator, MemoryJournal},
+        journal::{JournalDecorator, JournalError, MemoryJournal},
     },
 };
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ impl JournalDecorator for Lasting {
         epoch: u64,
         after: u64,
         events: &[RunEvent],
-    ) -> Result<(), Error> {
+    ) -> Result<(), JournalError> {
         let is_last = self.left.fetch_sub(1, Ordering::SeqCst) == 1;
         if !is_last || self.writes_last {
             self.inner.append(run, epoch, after, events).await?;

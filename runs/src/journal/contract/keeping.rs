@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use uuid::Uuid;
 
 use super::{LONG, claim, ended, events, make, run, saw, showed, started};
-use crate::journal::{Error, Filter, Journal, ListedRun, ProgressSize, State};
+use crate::journal::{Filter, Journal, JournalError, ListedRun, ProgressSize, State};
 
 pub(super) async fn condenses_what_is_over(journal: &Arc<dyn Journal>) {
     let owner = Uuid::new_v4().to_string();
@@ -73,7 +73,7 @@ pub(super) async fn forgets_what_is_over(journal: &Arc<dyn Journal>) {
     assert_eq!(events(journal, &others).await, whole, "it is another's");
     assert!(forgotten.expect("it works") >= 1);
     let gone = journal.read(&over, 0, 1).await;
-    assert_eq!(gone, Err(Error::NotFound(over.clone())));
+    assert_eq!(gone, Err(JournalError::NotFound(over.clone())));
     assert_eq!(events(journal, &at_work).await, [started()]);
     let again = make(journal, &over, "b").await;
     assert!(again.is_new, "what is forgotten can begin again");

@@ -8,7 +8,7 @@ use super::{LONG, claim, ended, run, started};
 use crate::{
     event::{RunEvent, RunOutcome, RunStarted},
     id::RunId,
-    journal::{Error, Filter, Journal, ListedRun, State},
+    journal::{Filter, Journal, JournalError, ListedRun, State},
 };
 
 /// Adds a run of this owner, strategy and conversation, with this outcome.
@@ -162,5 +162,5 @@ pub(super) async fn goes_on_page_by_page(journal: &Arc<dyn Journal>) {
         ..of(&owner)
     };
     let refused = journal.list(&unknown).await;
-    assert_eq!(refused, Err(Error::Cursor("x".into())));
+    assert_eq!(refused, Err(JournalError::Cursor("x".into())));
 }

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 pub use events::{ended, forms, saw, showed, started};
 
-use super::{Claim, Entry, Error, Filter, Journal, OpenedRun, State};
+use super::{Claim, Entry, Filter, Journal, JournalError, OpenedRun, State};
 use crate::{event::RunEvent, id::RunId};
 
 const LONG: Duration = Duration::from_secs(60);
@@ -83,13 +83,13 @@ async fn until<T, F: Future<Output = Option<T>>>(mut ask: impl FnMut() -> F) -> 
 async fn begins_and_goes_on(journal: &Arc<dyn Journal>) {
     let run = run("begins");
     let nothing = journal.open(&run, "owner", claim("a", LONG), None).await;
-    assert_eq!(nothing, Err(Error::NotFound(run.clone())));
+    assert_eq!(nothing, Err(JournalError::NotFound(run.clone())));
     assert_eq!(
         journal.read(&run, 0, 1).await,
-        Err(Error::NotFound(run.clone()))
+        Err(JournalError::NotFound(run.clone()))
     );
     let lost = journal.append(&run, 1, 0, &[saw(1)]).await;
-    assert_eq!(lost, Err(Error::NotFound(run.clone())));
+    assert_eq!(lost, Err(JournalError::NotFound(run.clone())));
 
     let opened = make(journal, &run, "a").await;
     let first = Entry {
@@ -116,9 +116,9 @@ async fn holds_leases(journal: &Arc<dyn Journal>) {
     let run = run("held");
     let first = make(journal, &run, "a").await;
     match journal.open(&run, "owner", claim("b", LONG), None).await {
-        Err(error @ Error::Leased { .. }) => {
+        Err(error @ JournalError::Leased { .. }) => {
             assert!(error.is_retryable());
-            let Error::Leased { driver, left, .. } = error else {
+            let JournalError::Leased { driver, left, .. } = error else {
                 unreachable!("it was just that");
             };
             assert_eq!(driver, "a");
@@ -132,7 +132,7 @@ async fn holds_leases(journal: &Arc<dyn Journal>) {
     journal.release(&run, first.epoch).await.expect("it works");
     let held = journal.open(&run, "owner", claim("b", LONG), None).await;
     assert!(
-        matches!(held, Err(Error::Leased { .. })),
+        matches!(held, Err(JournalError::Leased { .. })),
         "an old lease releases nothing: {held:?}"
     );
     journal.release(&run, second.epoch).await.expect("it works");
@@ -143,14 +143,14 @@ async fn holds_leases(journal: &Arc<dyn Journal>) {
 async fn closes_unread(journal: &Arc<dyn Journal>) {
     let run = run("closed");
     let unknown = journal.close(&run, claim("a", LONG), &ended()).await;
-    assert_eq!(unknown, Err(Error::NotFound(run.clone())));
+    assert_eq!(unknown, Err(JournalError::NotFound(run.clone())));
     let opened = make(journal, &run, "a").await;
     let held = journal.close(&run, claim("b", LONG), &ended()).await;
-    assert!(matches!(held, Err(Error::Leased { .. })), "{held:?}");
+    assert!(matches!(held, Err(JournalError::Leased { .. })), "{held:?}");
     let closed = journal.close(&run, claim("a", LONG), &ended()).await;
     assert_eq!(closed, Ok(()));
     let late = journal.append(&run, opened.epoch, 2, &[saw(1)]).await;
-    assert_eq!(late, Err(Error::Fenced(run.clone())));
+    assert_eq!(late, Err(JournalError::Fenced(run.clone())));
     assert_eq!(events(journal, &run).await, [started(), ended()]);
     let again = journal.close(&run, claim("b", LONG), &ended()).await;
     assert_eq!(again, Ok(()), "it is let go, and over");
@@ -195,13 +195,13 @@ async fn ends_leases_by_its_clock(journal: &Arc<dyn Journal>) {
     assert!(began.elapsed() >= SHORT, "not before its time");
     assert!(next.epoch > opened.epoch);
     let late = journal.append(&run, opened.epoch, 1, &[saw(1)]).await;
-    assert_eq!(late, Err(Error::Fenced(run.clone())));
+    assert_eq!(late, Err(JournalError::Fenced(run.clone())));
 
     let renewed = journal.renew(&run, next.epoch, LONG).await;
     assert_eq!(renewed, Ok(()));
     let held = journal.open(&run, "owner", claim("a", LONG), None).await;
     assert!(
-        matches!(&held, Err(Error::Leased { left, .. }) if *left > LONG / 2),
+        matches!(&held, Err(JournalError::Leased { left, .. }) if *left > LONG / 2),
         "it was renewed: {held:?}"
     );
 }
@@ -210,7 +210,7 @@ async fn fences(journal: &Arc<dyn Journal>) {
     let run = run("fenced");
     let old = make(journal, &run, "a").await.epoch;
     let epoch = make(journal, &run, "a").await.epoch;
-    let fenced = Err(Error::Fenced(run.clone()));
+    let fenced = Err(JournalError::Fenced(run.clone()));
     assert_eq!(journal.append(&run, old, 1, &[saw(1)]).await, fenced);
     assert_eq!(journal.renew(&run, old, LONG).await, fenced);
     assert_eq!(journal.append(&run, epoch + 1, 1, &[saw(1)]).await, fenced);
@@ -311,7 +311,8 @@ async fn gives_a_run_to_one(journal: &Arc<dyn Journal>) {
         let (won, lost): (Vec<_>, Vec<_>) = opened.into_iter().partition(Result::is_ok);
         assert_eq!(won.len(), 1, "one has it");
         assert!(
-            lost.iter().all(|l| matches!(l, Err(Error::Leased { .. }))),
+            lost.iter()
+                .all(|l| matches!(l, Err(JournalError::Leased { .. }))),
             "{lost:?}"
         );
         assert_eq!(events(journal, &run).await, [started()]);

@@ -6,7 +6,7 @@ use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, R
 use tokio::time::timeout;
 use tokio_postgres::{Config, NoTls, Row, types::ToSql};
 
-use super::Error;
+use super::JournalError;
 
 /// Timeout of a call, connecting included.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -23,8 +23,8 @@ impl Connections {
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`] if the string cannot be parsed.
-    pub(super) fn new(connection: &str) -> Result<Self, Error> {
+    /// [`JournalError::Unavailable`] if the string cannot be parsed.
+    pub(super) fn new(connection: &str) -> Result<Self, JournalError> {
         let mut config: Config = connection.parse().map_err(|error| unavailable(&error))?;
         let options = config.get_options().unwrap_or_default();
         // Abandoned statements are ended by the server, and confirmed commits are on disk, whatever the server's
@@ -47,14 +47,14 @@ impl Connections {
             .max_size(CONNECTIONS)
             .runtime(Runtime::Tokio1)
             .build()
-            .map_err(|error| Error::Unavailable(error.to_string()))
+            .map_err(|error| JournalError::Unavailable(error.to_string()))
             .map(Self)
     }
 
-    pub(super) async fn client(&self) -> Result<Object, Error> {
+    pub(super) async fn client(&self) -> Result<Object, JournalError> {
         self.0.get().await.map_err(|error| match error {
             deadpool_postgres::PoolError::Backend(error) => unavailable(&error),
-            error => Error::Unavailable(error.to_string()),
+            error => JournalError::Unavailable(error.to_string()),
         })
     }
 
@@ -62,7 +62,7 @@ impl Connections {
         &self,
         sql: &str,
         with: &[&(dyn ToSql + Sync)],
-    ) -> Result<Vec<Row>, Error> {
+    ) -> Result<Vec<Row>, JournalError> {
         let client = self.client().await?;
         let statement = client.prepare_cached(sql).await;
         let statement = statement.map_err(|error| unavailable(&error))?;
@@ -74,7 +74,7 @@ impl Connections {
         &self,
         sql: &str,
         with: &[&(dyn ToSql + Sync)],
-    ) -> Result<u64, Error> {
+    ) -> Result<u64, JournalError> {
         let client = self.client().await?;
         let statement = client.prepare_cached(sql).await;
         let statement = statement.map_err(|error| unavailable(&error))?;
@@ -84,18 +84,20 @@ impl Connections {
 }
 
 /// The result of a call within [`DEADLINE`].
-pub(super) async fn in_time<T>(call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+pub(super) async fn in_time<T>(
+    call: impl Future<Output = Result<T, JournalError>>,
+) -> Result<T, JournalError> {
     within(DEADLINE, call).await
 }
 
 /// The result of a call within this time.
 pub(super) async fn within<T>(
     time: Duration,
-    call: impl Future<Output = Result<T, Error>>,
-) -> Result<T, Error> {
+    call: impl Future<Output = Result<T, JournalError>>,
+) -> Result<T, JournalError> {
     match timeout(time, call).await {
         Ok(result) => result,
-        Err(_) => Err(Error::Unavailable(format!(
+        Err(_) => Err(JournalError::Unavailable(format!(
             "PostgreSQL has not answered for {} s",
             time.as_secs()
         ))),
@@ -103,8 +105,8 @@ pub(super) async fn within<T>(
 }
 
 /// Includes the source: `Display` of the driver's error is only "db error".
-pub(super) fn unavailable(error: &tokio_postgres::Error) -> Error {
-    Error::Unavailable(match error.source() {
+pub(super) fn unavailable(error: &tokio_postgres::Error) -> JournalError {
+    JournalError::Unavailable(match error.source() {
         Some(source) => format!("PostgreSQL: {error}: {source}"),
         None => format!("PostgreSQL: {error}"),
     })

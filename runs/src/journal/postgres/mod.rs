@@ -15,7 +15,7 @@ use tokio_postgres::types::ToSql;
 use self::connections::{Connections, in_time, unavailable, within};
 use self::values::{LONGEST, Written, event, listed, seconds};
 use super::{
-    Claim, Entry, Error, Filter, Journal, ListedRun, OpenedRun, ProgressSize,
+    Claim, Entry, Filter, Journal, JournalError, ListedRun, OpenedRun, ProgressSize,
     listing::Heading,
     rows::{self, Encoded, signed, unsigned},
 };
@@ -37,9 +37,9 @@ impl PostgresJournal {
     ///
     /// # Errors
     ///
-    /// [`Error::Unavailable`] if the string cannot be parsed, the server does not answer, or the tables are a later
+    /// [`JournalError::Unavailable`] if the string cannot be parsed, the server does not answer, or the tables are a later
     /// release's.
-    pub async fn open(connection: &str) -> Result<Self, Error> {
+    pub async fn open(connection: &str) -> Result<Self, JournalError> {
         let journal = Self {
             connections: Connections::new(connection)?,
         };
@@ -56,7 +56,7 @@ impl PostgresJournal {
         id: i64,
         last: u64,
         progress: ProgressSize,
-    ) -> Result<Vec<Entry>, Error> {
+    ) -> Result<Vec<Entry>, JournalError> {
         let found = self.connections.query(statements::STEPS, &[&id]).await?;
         let entries = rows::without_progress(run, found.iter().map(event))?;
         let until = found.last().map(|row| row.get(0));
@@ -70,7 +70,12 @@ impl PostgresJournal {
     }
 
     /// Compacts or deletes old runs in batches. Returns their number.
-    async fn in_portions(&self, sql: &str, owner: &str, age: Duration) -> Result<u64, Error> {
+    async fn in_portions(
+        &self,
+        sql: &str,
+        owner: &str,
+        age: Duration,
+    ) -> Result<u64, JournalError> {
         let with: [&(dyn ToSql + Sync); 3] = [&seconds(age), &FORGOTTEN_AT_ONCE, &owner];
         let mut count = 0;
         loop {
@@ -83,28 +88,28 @@ impl PostgresJournal {
     }
 
     /// The error for a statement that changed nothing.
-    async fn refusal(&self, run: &RunId) -> Error {
+    async fn refusal(&self, run: &RunId) -> JournalError {
         match self
             .connections
             .query(statements::ID, &[&run.as_str()])
             .await
         {
-            Ok(found) if found.is_empty() => Error::NotFound(run.clone()),
-            Ok(_) => Error::Fenced(run.clone()),
+            Ok(found) if found.is_empty() => JournalError::NotFound(run.clone()),
+            Ok(_) => JournalError::Fenced(run.clone()),
             Err(error) => error,
         }
     }
 
     /// The error for a run that cannot be leased.
-    async fn holder(&self, run: &RunId) -> Error {
+    async fn holder(&self, run: &RunId) -> JournalError {
         match self
             .connections
             .query(statements::HOLDER, &[&run.as_str()])
             .await
         {
             Ok(found) => match found.first() {
-                None => Error::NotFound(run.clone()),
-                Some(row) => Error::Leased {
+                None => JournalError::NotFound(run.clone()),
+                Some(row) => JournalError::Leased {
                     run: run.clone(),
                     driver: row.get(0),
                     left: Duration::from_secs_f64(row.get::<_, f64>(1).clamp(0.0, LONGEST)),
@@ -123,7 +128,7 @@ impl Journal for PostgresJournal {
         owner: &str,
         claim: Claim<'_>,
         first: Option<&RunEvent>,
-    ) -> Result<OpenedRun, Error> {
+    ) -> Result<OpenedRun, JournalError> {
         let name = run.as_str();
         let lease = seconds(claim.lease);
         in_time(async {
@@ -188,7 +193,7 @@ impl Journal for PostgresJournal {
         epoch: u64,
         after: u64,
         events: &[RunEvent],
-    ) -> Result<(), Error> {
+    ) -> Result<(), JournalError> {
         let events = Encoded::all(events);
         let written = Written::of(&events);
         in_time(async {
@@ -225,7 +230,7 @@ impl Journal for PostgresJournal {
         .await
     }
 
-    async fn add(&self, run: &RunId, owner: &str, events: &[RunEvent]) -> Result<(), Error> {
+    async fn add(&self, run: &RunId, owner: &str, events: &[RunEvent]) -> Result<(), JournalError> {
         let heading = events.first().map(Heading::of).unwrap_or_default();
         let events = Encoded::all(events);
         let written = Written::of(&events);
@@ -247,7 +252,12 @@ impl Journal for PostgresJournal {
         Ok(())
     }
 
-    async fn close(&self, run: &RunId, claim: Claim<'_>, end: &RunEvent) -> Result<(), Error> {
+    async fn close(
+        &self,
+        run: &RunId,
+        claim: Claim<'_>,
+        end: &RunEvent,
+    ) -> Result<(), JournalError> {
         let end = [Encoded::new(end)];
         let Written {
             texts, end: state, ..
@@ -258,7 +268,7 @@ impl Journal for PostgresJournal {
                 .query(statements::LAST, &[&run.as_str()])
                 .await?;
             let Some(found) = found.first() else {
-                return Err(Error::NotFound(run.clone()));
+                return Err(JournalError::NotFound(run.clone()));
             };
             let last: i64 = found.get(0);
             let summary = rows::summary(found.get(1), unsigned(last), &end);
@@ -286,7 +296,7 @@ impl Journal for PostgresJournal {
         .await
     }
 
-    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error> {
+    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), JournalError> {
         let with: [&(dyn ToSql + Sync); 3] = [&run.as_str(), &signed(epoch), &seconds(lease)];
         in_time(async {
             match self.connections.execute(statements::RENEW, &with).await? {
@@ -297,20 +307,25 @@ impl Journal for PostgresJournal {
         .await
     }
 
-    async fn release(&self, run: &RunId, epoch: u64) -> Result<(), Error> {
+    async fn release(&self, run: &RunId, epoch: u64) -> Result<(), JournalError> {
         let with: [&(dyn ToSql + Sync); 2] = [&run.as_str(), &signed(epoch)];
         in_time(self.connections.execute(statements::RELEASE, &with)).await?;
         Ok(())
     }
 
-    async fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Entry>, Error> {
+    async fn read(
+        &self,
+        run: &RunId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Entry>, JournalError> {
         in_time(async {
             let found = self
                 .connections
                 .query(statements::ID, &[&run.as_str()])
                 .await?;
             let Some(found) = found.first() else {
-                return Err(Error::NotFound(run.clone()));
+                return Err(JournalError::NotFound(run.clone()));
             };
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
             let with: [&(dyn ToSql + Sync); 3] = [&found.get::<_, i64>(0), &signed(after), &limit];
@@ -325,7 +340,7 @@ impl Journal for PostgresJournal {
         owner: &str,
         driver: &str,
         limit: usize,
-    ) -> Result<Vec<RunId>, Error> {
+    ) -> Result<Vec<RunId>, JournalError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let with: [&(dyn ToSql + Sync); 3] = [&owner, &driver, &limit];
         let found = in_time(self.connections.query(statements::ADOPTABLE, &with)).await?;
@@ -335,7 +350,7 @@ impl Journal for PostgresJournal {
             .collect())
     }
 
-    async fn list(&self, filter: &Filter) -> Result<Vec<ListedRun>, Error> {
+    async fn list(&self, filter: &Filter) -> Result<Vec<ListedRun>, JournalError> {
         let before = filter.before_number()?.map(signed);
         let states: Vec<&str> = filter.states.iter().map(|s| s.as_str()).collect();
         let limit = signed(filter.limit() as u64);
@@ -351,11 +366,11 @@ impl Journal for PostgresJournal {
         Ok(found.iter().map(listed).collect())
     }
 
-    async fn condense(&self, owner: &str, age: Duration) -> Result<u64, Error> {
+    async fn condense(&self, owner: &str, age: Duration) -> Result<u64, JournalError> {
         self.in_portions(statements::CONDENSE, owner, age).await
     }
 
-    async fn forget(&self, owner: &str, age: Duration) -> Result<u64, Error> {
+    async fn forget(&self, owner: &str, age: Duration) -> Result<u64, JournalError> {
         self.in_portions(statements::FORGET, owner, age).await
     }
 }

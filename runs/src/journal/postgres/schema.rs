@@ -7,7 +7,7 @@ use deadpool_postgres::Object;
 use super::{event, in_time, statements, unavailable, within};
 use crate::{
     id::RunId,
-    journal::{Error, Summary, rows},
+    journal::{JournalError, Summary, rows},
 };
 
 /// Version of the tables.
@@ -17,13 +17,13 @@ const SCHEMA: i32 = 3;
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Creates missing tables and migrates older ones. Safe if several programs do so at once.
-pub(super) async fn prepare(client: &Object) -> Result<(), Error> {
+pub(super) async fn prepare(client: &Object) -> Result<(), JournalError> {
     let found = match in_time(version(client)).await? {
         Some(found) if found >= SCHEMA => found,
         _ => within(PATIENCE, change(client)).await?,
     };
     match found > SCHEMA {
-        true => Err(Error::Unavailable(format!(
+        true => Err(JournalError::Unavailable(format!(
             "its tables were made by a later release (schema {found}, this one knows {SCHEMA}): use that one"
         ))),
         false => Ok(()),
@@ -31,7 +31,7 @@ pub(super) async fn prepare(client: &Object) -> Result<(), Error> {
 }
 
 /// Migrates in one transaction, and returns the version found.
-async fn change(client: &Object) -> Result<i32, Error> {
+async fn change(client: &Object) -> Result<i32, JournalError> {
     let run = async |sql: &str| {
         let done = client.batch_execute(sql).await;
         done.map_err(|error| unavailable(&error))
@@ -62,7 +62,7 @@ async fn change(client: &Object) -> Result<i32, Error> {
     changed
 }
 
-async fn version(client: &Object) -> Result<Option<i32>, Error> {
+async fn version(client: &Object) -> Result<Option<i32>, JournalError> {
     let unavailable = |error| unavailable(&error);
     let is_there = "SELECT to_regclass('agenthub_journal') IS NOT NULL";
     let row = client.query_one(is_there, &[]).await.map_err(unavailable)?;
@@ -122,7 +122,7 @@ FROM (SELECT run, count(*) AS pieces, sum(octet_length(event)) AS bytes FROM age
 WHERE p.run = r.id;"#;
 
 /// Computes missing summaries. Runs whose events cannot be decoded get none.
-async fn sum_up(client: &Object) -> Result<(), Error> {
+async fn sum_up(client: &Object) -> Result<(), JournalError> {
     let unavailable = |error| unavailable(&error);
     let runs = "SELECT id, run FROM agenthub_runs WHERE summary IS NULL";
     for row in client.query(runs, &[]).await.map_err(unavailable)? {

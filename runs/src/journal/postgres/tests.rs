@@ -97,7 +97,7 @@ async fn a_server_that_is_not_there_is_named() {
     assert!(refused.is_retryable());
     assert!(refused.to_string().contains("PostgreSQL"), "{refused}");
     let unreadable = PostgresJournal::open("host=").await;
-    assert!(matches!(unreadable, Err(Error::Unavailable(_))));
+    assert!(matches!(unreadable, Err(JournalError::Unavailable(_))));
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     id::RunId,
     journal::{
-        Error, ProgressSize, State,
+        JournalError, ProgressSize, State,
         listing::Heading,
         rows::{self, Encoded, signed, unsigned},
     },
@@ -151,10 +151,10 @@ fn take(sql: &Connection, claimed: &OwnedClaim, now_ms: u64) -> Done<LeasedRow> 
         })
         .optional()?;
     let Some((taken, driver, until_ms)) = found else {
-        return Ok(Err(Error::NotFound(claimed.run.clone())));
+        return Ok(Err(JournalError::NotFound(claimed.run.clone())));
     };
     if driver != claimed.driver && until_ms > now_ms {
-        return Ok(Err(Error::Leased {
+        return Ok(Err(JournalError::Leased {
             run: claimed.run.clone(),
             driver,
             left: Duration::from_millis(until_ms - now_ms),
@@ -194,7 +194,7 @@ pub(super) fn append(
         Err(error) => return Ok(Err(error)),
     };
     if last != signed(after) {
-        return Ok(Err(Error::Fenced(run.clone())));
+        return Ok(Err(JournalError::Fenced(run.clone())));
     }
     add(sql, id, last, events, now_ms).map(Ok)
 }
@@ -297,8 +297,8 @@ fn leased_row(sql: &Connection, run: &RunId, epoch: u64) -> Done<(i64, i64)> {
         })
         .optional()?;
     Ok(match found {
-        None => Err(Error::NotFound(run.clone())),
-        Some((_, current, _)) if current != signed(epoch) => Err(Error::Fenced(run.clone())),
+        None => Err(JournalError::NotFound(run.clone())),
+        Some((_, current, _)) if current != signed(epoch) => Err(JournalError::Fenced(run.clone())),
         Some((id, _, last)) => Ok((id, last)),
     })
 }

@@ -26,7 +26,7 @@ use self::{
     worker::{Access, Done, Worker},
 };
 use super::{
-    Claim, Entry, Error, Filter, Journal, ListedRun, OpenedRun,
+    Claim, Entry, Filter, Journal, JournalError, ListedRun, OpenedRun,
     listing::Heading,
     rows::{self, Encoded},
 };
@@ -63,7 +63,7 @@ impl SqliteJournal {
     }
 
     /// Opens a journal that other processes write, for [`Journal::list`] and [`Journal::read`] alone: every other call
-    /// is [`Error::Unavailable`]. Changes nothing in the file.
+    /// is [`JournalError::Unavailable`]. Changes nothing in the file.
     ///
     /// # Errors
     ///
@@ -85,7 +85,7 @@ impl SqliteJournal {
         owner: &str,
         age: Duration,
         portion: fn(&Connection, &str, Duration, u32, u64) -> Done<u64>,
-    ) -> Result<u64, Error> {
+    ) -> Result<u64, JournalError> {
         let mut count = 0;
         loop {
             let owner = owner.to_owned();
@@ -105,7 +105,7 @@ impl SqliteJournal {
     }
 
     /// Returns free pages to the file system if there are many: in batches, so that other writers get their turn.
-    async fn give_back(&self) -> Result<(), Error> {
+    async fn give_back(&self) -> Result<(), JournalError> {
         let writer = self.writer()?;
         if writer.run_alone(space::free_pages).await? < space::MANY {
             return Ok(());
@@ -114,10 +114,10 @@ impl SqliteJournal {
         writer.run_alone(space::shorten).await
     }
 
-    fn writer(&self) -> Result<&Worker, Error> {
+    fn writer(&self) -> Result<&Worker, JournalError> {
         self.writer.as_ref().ok_or_else(|| {
             let path = self.path.display();
-            Error::Unavailable(format!("{path} was opened only to be read"))
+            JournalError::Unavailable(format!("{path} was opened only to be read"))
         })
     }
 }
@@ -130,7 +130,7 @@ impl Journal for SqliteJournal {
         owner: &str,
         claim: Claim<'_>,
         first: Option<&RunEvent>,
-    ) -> Result<OpenedRun, Error> {
+    ) -> Result<OpenedRun, JournalError> {
         let wanted = OpenRequest {
             owner: owner.to_owned(),
             claimed: claimed(run, claim),
@@ -159,7 +159,7 @@ impl Journal for SqliteJournal {
         epoch: u64,
         after: u64,
         events: &[RunEvent],
-    ) -> Result<(), Error> {
+    ) -> Result<(), JournalError> {
         let run = run.clone();
         let events = Encoded::all(events);
         self.writer()?
@@ -167,7 +167,7 @@ impl Journal for SqliteJournal {
             .await
     }
 
-    async fn add(&self, run: &RunId, owner: &str, events: &[RunEvent]) -> Result<(), Error> {
+    async fn add(&self, run: &RunId, owner: &str, events: &[RunEvent]) -> Result<(), JournalError> {
         let (run, owner) = (run.clone(), owner.to_owned());
         let heading = events.first().map(Heading::of).unwrap_or_default();
         let events = Encoded::all(events);
@@ -176,28 +176,38 @@ impl Journal for SqliteJournal {
             .await
     }
 
-    async fn close(&self, run: &RunId, claim: Claim<'_>, end: &RunEvent) -> Result<(), Error> {
+    async fn close(
+        &self,
+        run: &RunId,
+        claim: Claim<'_>,
+        end: &RunEvent,
+    ) -> Result<(), JournalError> {
         let (claimed, end) = (claimed(run, claim), Encoded::new(end));
         self.writer()?
             .run(move |sql| calls::close(sql, &claimed, end, now_ms()))
             .await
     }
 
-    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), Error> {
+    async fn renew(&self, run: &RunId, epoch: u64, lease: Duration) -> Result<(), JournalError> {
         let run = run.clone();
         self.writer()?
             .run(move |sql| calls::renew(sql, &run, epoch, lease, now_ms()))
             .await
     }
 
-    async fn release(&self, run: &RunId, epoch: u64) -> Result<(), Error> {
+    async fn release(&self, run: &RunId, epoch: u64) -> Result<(), JournalError> {
         let run = run.clone();
         self.writer()?
             .run(move |sql| calls::release(sql, &run, epoch, now_ms()))
             .await
     }
 
-    async fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Entry>, Error> {
+    async fn read(
+        &self,
+        run: &RunId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Entry>, JournalError> {
         let id = run.clone();
         let read = self
             .reader
@@ -210,14 +220,14 @@ impl Journal for SqliteJournal {
         owner: &str,
         driver: &str,
         limit: usize,
-    ) -> Result<Vec<RunId>, Error> {
+    ) -> Result<Vec<RunId>, JournalError> {
         let (owner, driver) = (owner.to_owned(), driver.to_owned());
         self.reader
             .run(move |sql| reads::adoptable(sql, &owner, &driver, limit, now_ms()))
             .await
     }
 
-    async fn list(&self, filter: &Filter) -> Result<Vec<ListedRun>, Error> {
+    async fn list(&self, filter: &Filter) -> Result<Vec<ListedRun>, JournalError> {
         let before = filter.before_number()?;
         let filter = filter.clone();
         self.reader
@@ -225,11 +235,11 @@ impl Journal for SqliteJournal {
             .await
     }
 
-    async fn condense(&self, owner: &str, age: Duration) -> Result<u64, Error> {
+    async fn condense(&self, owner: &str, age: Duration) -> Result<u64, JournalError> {
         self.in_portions(owner, age, calls::condense).await
     }
 
-    async fn forget(&self, owner: &str, age: Duration) -> Result<u64, Error> {
+    async fn forget(&self, owner: &str, age: Duration) -> Result<u64, JournalError> {
         self.in_portions(owner, age, calls::forget).await
     }
 }

@@ -7,7 +7,7 @@ use super::worker::Done;
 use crate::{
     id::RunId,
     journal::{
-        Error, Filter, ListedRun, State,
+        Filter, JournalError, ListedRun, State,
         rows::{self, signed, unsigned},
     },
 };
@@ -20,7 +20,7 @@ pub(super) fn read(sql: &Connection, run: &RunId, after: u64, limit: usize) -> D
         .query_row([run.as_str()], |row| row.get(0))
         .optional()?;
     let Some(id) = id else {
-        return Ok(Err(Error::NotFound(run.clone())));
+        return Ok(Err(JournalError::NotFound(run.clone())));
     };
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     Ok(Ok(rows(sql, id, signed(after), limit)?))

@@ -166,7 +166,7 @@ async fn a_file_that_others_write_can_be_read_and_is_not_written() {
     assert_eq!(listed[0].run, run);
 
     let why = format!("{} was opened only to be read", path.display());
-    let refused = Error::Unavailable(why);
+    let refused = JournalError::Unavailable(why);
     let opened = Journal::open(&reading, &run, "owner", claim, Some(&first)).await;
     assert_eq!(opened, Err(refused.clone()));
     let appended = reading.append(&run, epoch, 2, &[saw(2)]).await;

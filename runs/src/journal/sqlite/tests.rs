@@ -40,7 +40,7 @@ async fn what_was_written_is_there_after_opening_again() {
 
     let journal = SqliteJournal::open(&path).expect("it opens");
     let held = Journal::open(&journal, &run, "owner", claim("b"), None).await;
-    assert!(matches!(held, Err(Error::Leased { .. })), "{held:?}");
+    assert!(matches!(held, Err(JournalError::Leased { .. })), "{held:?}");
     let opened = Journal::open(&journal, &run, "owner", claim("a"), None).await;
     let opened = opened.expect("it is its own");
     assert_eq!(opened.epoch, epoch + 1);
@@ -85,7 +85,7 @@ async fn two_programs_share_a_file() {
     let appended = other.append(&run, epoch, 1, &[saw(1)]).await;
     assert_eq!(appended, Ok(()));
     let stale = one.append(&run, epoch, 1, &[saw(2)]).await;
-    assert_eq!(stale, Err(Error::Fenced(run.clone())));
+    assert_eq!(stale, Err(JournalError::Fenced(run.clone())));
     assert_eq!(one.read(&run, 0, 9).await.expect("it is there").len(), 2);
 }
 
@@ -238,7 +238,7 @@ async fn damage_is_named_with_its_place() {
         let opened = Journal::open(&journal, &run, "owner", claim("a"), None).await;
         sql.execute_batch(repair).expect("it is SQL");
         match opened {
-            Err(Error::Unreadable { seq, why, .. }) => (seq, why),
+            Err(JournalError::Unreadable { seq, why, .. }) => (seq, why),
             other => panic!("{harm}: {other:?}"),
         }
     };

@@ -9,7 +9,7 @@ use std::{
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::journal::Error;
+use crate::journal::JournalError;
 
 /// Queued calls; callers wait while it is full.
 const QUEUE: usize = 256;
@@ -19,11 +19,11 @@ const GROUP: usize = 64;
 
 /// A call: runs with the connection, or with the error that replaces it; the returned reply is given the result of the
 /// commit.
-type Call = Box<dyn FnOnce(Result<&Connection, Error>) -> Reply + Send>;
-type Reply = Box<dyn FnOnce(Result<(), Error>) + Send>;
+type Call = Box<dyn FnOnce(Result<&Connection, JournalError>) -> Reply + Send>;
+type Reply = Box<dyn FnOnce(Result<(), JournalError>) + Send>;
 
 /// A call outside any transaction, which replies itself. A returned error stops all further writes.
-type AloneCall = Box<dyn FnOnce(Result<&Connection, Error>) -> Option<Error> + Send>;
+type AloneCall = Box<dyn FnOnce(Result<&Connection, JournalError>) -> Option<JournalError> + Send>;
 
 /// A queued call.
 enum Job {
@@ -34,7 +34,7 @@ enum Job {
 }
 
 /// Result of a call. SQLite errors are kept apart from errors of the journal.
-pub(super) type Done<T> = Result<Result<T, Error>, rusqlite::Error>;
+pub(super) type Done<T> = Result<Result<T, JournalError>, rusqlite::Error>;
 
 /// Handle of the thread. Dropping it waits for queued calls.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl Worker {
     pub(super) async fn run<T: Send + 'static>(
         &self,
         call: impl FnOnce(&Connection) -> Done<T> + Send + 'static,
-    ) -> Result<T, Error> {
+    ) -> Result<T, JournalError> {
         let path = self.path.clone();
         let (reply, answer) = oneshot::channel();
         let job = Job::Together(Box::new(move |connection| {
@@ -90,7 +90,7 @@ impl Worker {
     pub(super) async fn run_alone<T: Send + 'static>(
         &self,
         call: impl FnOnce(&Connection) -> Result<T, rusqlite::Error> + Send + 'static,
-    ) -> Result<T, Error> {
+    ) -> Result<T, JournalError> {
         let path = self.path.clone();
         let (reply, answer) = oneshot::channel();
         let job = Job::Alone(Box::new(move |connection| {
@@ -112,9 +112,9 @@ impl Worker {
     async fn wait<T>(
         &self,
         job: Job,
-        answer: oneshot::Receiver<Result<T, Error>>,
-    ) -> Result<T, Error> {
-        let closed = || Error::Unavailable("it is closed".to_owned());
+        answer: oneshot::Receiver<Result<T, JournalError>>,
+    ) -> Result<T, JournalError> {
+        let closed = || JournalError::Unavailable("it is closed".to_owned());
         let jobs = self.jobs.as_ref().ok_or_else(closed)?;
         jobs.send(job).await.map_err(|_| closed())?;
         answer.await.map_err(|_| closed())?
@@ -167,7 +167,7 @@ fn perform(
     path: &Path,
     access: Access,
     group: Vec<Call>,
-    broken: &mut Option<Error>,
+    broken: &mut Option<JournalError>,
 ) {
     let begin = match access {
         Access::Read => "BEGIN DEFERRED",
@@ -184,7 +184,7 @@ fn perform(
         replies.push(job(state.clone().map(|()| connection)));
         if state.is_ok() && connection.is_autocommit() {
             let why = "a write failed, and with it those of the same moment";
-            state = Err(Error::Unavailable(why.to_owned()));
+            state = Err(JournalError::Unavailable(why.to_owned()));
         }
     }
     if state.is_ok() {
@@ -212,7 +212,7 @@ fn apart<T>(
     connection: &Connection,
     path: &Path,
     call: impl FnOnce(&Connection) -> Done<T>,
-) -> Result<T, Error> {
+) -> Result<T, JournalError> {
     let done = connection
         .execute_batch("SAVEPOINT call")
         .and_then(|()| call(connection));
@@ -236,9 +236,9 @@ fn is_lasting(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure)
 }
 
-fn unavailable(path: &Path, error: &rusqlite::Error) -> Error {
+fn unavailable(path: &Path, error: &rusqlite::Error) -> JournalError {
     let path = path.display();
-    Error::Unavailable(match error.sqlite_error_code() {
+    JournalError::Unavailable(match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => format!("the disk of {path} is full"),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             format!("{path} is locked by another process")
