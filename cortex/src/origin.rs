@@ -8,7 +8,7 @@ use agenthub_sdk::{
     Client, Delegation, Error, TaskContext,
     durable::HandedOver,
     internal::span_of,
-    runs::{Failure, SentHandoff},
+    runs::{EffectFailure, SentHandoff},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -60,7 +60,7 @@ impl Origin {
     }
 
     /// Hands a task over on behalf of the request, as part of its trace.
-    pub(crate) async fn hand_over(&self, sent: &SentHandoff) -> Result<HandedOver, Failure> {
+    pub(crate) async fn hand_over(&self, sent: &SentHandoff) -> Result<HandedOver, EffectFailure> {
         match self {
             Self::Hub(task) => task.hand_over(sent).await,
             Self::Call {

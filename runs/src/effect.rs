@@ -212,7 +212,7 @@ pub struct DelegationResult {
 /// Failure of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
-pub struct Failure {
+pub struct EffectFailure {
     /// Message for people.
     pub message: String,
     /// True if another attempt may succeed.
@@ -220,7 +220,7 @@ pub struct Failure {
     pub is_retryable: bool,
 }
 
-impl Failure {
+impl EffectFailure {
     /// A failure that another attempt would meet again.
     pub fn lasting(message: impl Into<String>) -> Self {
         Self {

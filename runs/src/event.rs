@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::{
     approval::{Approval, Decision},
     budget::{Budget, Spent},
-    effect::{DelegationResult, Failure, SentHandoff, ToolOutput},
+    effect::{DelegationResult, EffectFailure, SentHandoff, ToolOutput},
     id::StepId,
     model::{Completion, ToolCall},
 };
@@ -192,7 +192,7 @@ pub enum StepResult {
     /// The person's decision.
     Decided(Decision),
     /// The step failed.
-    Failed(Failure),
+    Failed(EffectFailure),
     /// The step was recalled.
     Cancelled,
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{
     budget::{Account, Budget, Spent},
     changed::{self, RecordedStep},
-    effect::{Effect, Failure, Step},
+    effect::{Effect, EffectFailure, Step},
     event::{RunEvent, RunOutcome, RunStarted, StepRequest, StepResult},
     id::StepId,
 };
@@ -201,7 +201,7 @@ impl Facts {
         }
         let (result, _) = record.result.as_ref()?;
         match result {
-            StepResult::Failed(Failure {
+            StepResult::Failed(EffectFailure {
                 is_retryable: true, ..
             }) if record.attempt < step.retry.attempts => None,
             result => Some(result),

@@ -34,7 +34,7 @@ pub use approval::{Approval, Decision};
 pub use budget::{Budget, Spent};
 pub use driver::{Command, DriveError, Driver, LeasedRun};
 pub use effect::{
-    DelegationResult, Effect, Failure, Handoff, Retry, SentHandoff, Step, ToolOutput,
+    DelegationResult, Effect, EffectFailure, Handoff, Retry, SentHandoff, Step, ToolOutput,
 };
 pub use event::{RunEvent, RunOutcome, RunStarted, StepRequest, StepResult};
 pub use facts::Facts;

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     approval::{Approval, Decision},
     budget::{Budget, Spent},
-    effect::{DelegationResult, Failure, SentHandoff, ToolOutput},
+    effect::{DelegationResult, EffectFailure, SentHandoff, ToolOutput},
     event::RunOutcome,
     id::StepKey,
     journal::Entry,
@@ -44,14 +44,14 @@ pub trait World: Send + Sync {
     /// # Errors
     ///
     /// There is no answer.
-    async fn ask(&self, step: &StepContext, request: Request) -> Result<Completion, Failure>;
+    async fn ask(&self, step: &StepContext, request: Request) -> Result<Completion, EffectFailure>;
 
     /// Calls a tool. A failure of the tool is an output, too.
     ///
     /// # Errors
     ///
     /// There is no output for the model.
-    async fn call(&self, step: &StepContext, call: &ToolCall) -> Result<ToolOutput, Failure>;
+    async fn call(&self, step: &StepContext, call: &ToolCall) -> Result<ToolOutput, EffectFailure>;
 
     /// Hands work to an agent, under the ids in `sent`, and waits for its result.
     ///
@@ -63,7 +63,7 @@ pub trait World: Send + Sync {
         &self,
         step: &StepContext,
         sent: &SentHandoff,
-    ) -> Result<DelegationResult, Failure>;
+    ) -> Result<DelegationResult, EffectFailure>;
 
     /// Cancels handed-over work, if it was handed over. Returns when the agent has confirmed the cancellation, or when
     /// its lease expires; the run waits for that.
@@ -74,7 +74,7 @@ pub trait World: Send + Sync {
     /// # Errors
     ///
     /// The message could not be sent.
-    async fn say(&self, step: &StepContext, text: &str) -> Result<(), Failure>;
+    async fn say(&self, step: &StepContext, text: &str) -> Result<(), EffectFailure>;
 
     /// Asks a person for approval, and waits for the decision. After recovery, the same approval is requested again
     /// under the same id. Dropping the future withdraws it.
@@ -82,8 +82,8 @@ pub trait World: Send + Sync {
     /// # Errors
     ///
     /// No person can be asked.
-    async fn approve(&self, _: &StepContext, _: &Approval) -> Result<Decision, Failure> {
-        Err(Failure::lasting("nobody can be asked"))
+    async fn approve(&self, _: &StepContext, _: &Approval) -> Result<Decision, EffectFailure> {
+        Err(EffectFailure::lasting("nobody can be asked"))
     }
 
     /// Shows an event, in order, once it is durable. After recovery, the last entries are shown once more with `again`,
@@ -96,7 +96,7 @@ pub trait World: Send + Sync {
     /// # Errors
     ///
     /// The requester was not told. Retried if the failure is retryable.
-    async fn conclude(&self, outcome: &RunOutcome, spent: Spent) -> Result<(), Failure>;
+    async fn conclude(&self, outcome: &RunOutcome, spent: Spent) -> Result<(), EffectFailure>;
 
     /// Cost of a model's answer; `None` if it reports none, which charges the whole reservation.
     fn cost(&self, completion: &Completion) -> Option<Spent> {

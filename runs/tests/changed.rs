@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agenthub_runs::{
-    Command, Effect, Facts, Failure, Handoff, Retry, RunEvent, RunOutcome, Step, StepId,
+    Command, Effect, EffectFailure, Facts, Handoff, Retry, RunEvent, RunOutcome, Step, StepId,
     StepResult, journal,
     model::{Completion, PromptMessage, Request, ToolCall},
 };
@@ -182,7 +182,11 @@ fn a_step_that_is_to_be_tried_again_is_tried_as_it_was() {
     };
     let before = call("clock", json!({})).retry(twice);
     let mut run = out(&before);
-    run.ends("it", StepResult::Failed(Failure::passing("busy")), None);
+    run.ends(
+        "it",
+        StepResult::Failed(EffectFailure::passing("busy")),
+        None,
+    );
     assert_eq!(words(&run.actions(&together(vec![before]))), ["begin it#2"]);
     let now = call("time", json!({})).retry(twice);
     let next = words(&run.actions(&together(vec![now])));

@@ -1,7 +1,7 @@
 //! Decisions of a run, case by case.
 
 use agenthub_runs::{
-    Budget, Effect, Failure, Handoff, Retry, RunEvent, RunOutcome, RunStarted, Spent, Step,
+    Budget, Effect, EffectFailure, Handoff, Retry, RunEvent, RunOutcome, RunStarted, Spent, Step,
     StepResult, ToolOutput,
     model::{PromptMessage, Request},
     run::{Action, Outgoing},
@@ -56,7 +56,7 @@ fn a_passing_failure_is_tried_again_after_its_pause_and_not_forever() {
         pause_ms: 500,
     };
     let steps = [tool("a").retry(retry)];
-    let failed = || StepResult::Failed(Failure::passing("busy"));
+    let failed = || StepResult::Failed(EffectFailure::passing("busy"));
     let mut run = begun(begins("wants", Value::Null), &steps);
     assert_eq!(next(&run, &steps), ["resume a#1"]);
     run.now += 100;
@@ -78,13 +78,21 @@ fn pauses_of_a_question_to_the_model_double_up_to_a_limit() {
     let steps = [Step::ask("q", Request::default())];
     let mut run = begun(begins("wants", Value::Null), &steps);
     for pause in [1_000, 2_000, 4_000, 8_000, 16_000] {
-        run.ends("q", StepResult::Failed(Failure::passing("busy")), None);
+        run.ends(
+            "q",
+            StepResult::Failed(EffectFailure::passing("busy")),
+            None,
+        );
         let due = run.now + pause;
         assert_eq!(next(&run, &steps), [format!("wake {due}")]);
         run.now = due;
         run.settle(&together(steps.to_vec()));
     }
-    run.ends("q", StepResult::Failed(Failure::passing("busy")), None);
+    run.ends(
+        "q",
+        StepResult::Failed(EffectFailure::passing("busy")),
+        None,
+    );
     assert_eq!(next(&run, &steps), ["stop completed: all came back"]);
 
     let patient = Retry {
@@ -94,11 +102,19 @@ fn pauses_of_a_question_to_the_model_double_up_to_a_limit() {
     let steps = [Step::ask("q", Request::default()).retry(patient)];
     let mut run = begun(begins("wants", Value::Null), &steps);
     for _ in 0..8 {
-        run.ends("q", StepResult::Failed(Failure::passing("busy")), None);
+        run.ends(
+            "q",
+            StepResult::Failed(EffectFailure::passing("busy")),
+            None,
+        );
         run.now += 30_000;
         run.settle(&together(steps.to_vec()));
     }
-    run.ends("q", StepResult::Failed(Failure::passing("busy")), None);
+    run.ends(
+        "q",
+        StepResult::Failed(EffectFailure::passing("busy")),
+        None,
+    );
     assert_eq!(next(&run, &steps), ["stop completed: all came back"]);
 }
 
@@ -110,7 +126,7 @@ fn a_lasting_failure_is_not_tried_again() {
     };
     let steps = [tool("a").retry(retry)];
     let mut run = begun(begins("wants", Value::Null), &steps);
-    run.ends("a", StepResult::Failed(Failure::lasting("no")), None);
+    run.ends("a", StepResult::Failed(EffectFailure::lasting("no")), None);
     assert_eq!(next(&run, &steps), ["stop completed: all came back"]);
 }
 
@@ -241,7 +257,11 @@ fn a_step_waits_for_what_others_have_reserved() {
 fn a_step_that_nothing_is_left_for_ends_the_run() {
     let steps = [ask("a", "first"), ask("b", "second")];
     let mut run = begun(with(tokens(500)), &steps);
-    run.ends("a", StepResult::Failed(Failure::lasting("late")), None);
+    run.ends(
+        "a",
+        StepResult::Failed(EffectFailure::lasting("late")),
+        None,
+    );
     let why = "stop failed: the budget of 500 tokens does not suffice: 0 left, 19 needed";
     assert_eq!(
         next(&run, &steps),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use agenthub_runs::{
-    Command, DelegationResult, DriveError, Driver, Effect, Facts, Failure, Next, RunEvent,
+    Command, DelegationResult, DriveError, Driver, Effect, EffectFailure, Facts, Next, RunEvent,
     RunOutcome, Step, StepResult, journal,
     model::{PromptMessage, Request},
 };
@@ -155,7 +155,7 @@ async fn what_an_agent_used_is_charged_and_a_failed_handover_costs_a_call() {
         }),
         ..DelegationResult::default()
     };
-    let away = StepResult::Failed(Failure::lasting("the hub is away"));
+    let away = StepResult::Failed(EffectFailure::lasting("the hub is away"));
     let world = StandIn::new()
         .does(
             "a",

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use agenthub_runs::{
-    Budget, DelegationResult, Failure, RunEvent, RunOutcome, RunStarted, SentHandoff, Spent,
+    Budget, DelegationResult, EffectFailure, RunEvent, RunOutcome, RunStarted, SentHandoff, Spent,
     StepRequest, StepResult, Strategy, ToolOutput,
     model::{Completion, PromptMessage, ToolCall, ToolSpec, Undone},
     tool_loop::{AvailableTool, ErrorMode, Form, Input, Limits, Peer, ToolLoop, Verdict},
@@ -129,7 +129,10 @@ fn failing_fast_ends_at_the_first_failure_while_others_are_out() {
             came("ben", "input-required", "", "which one?"),
             "it asked back, and nobody can answer: which one?",
         ),
-        (StepResult::Failed(Failure::lasting("no route")), "no route"),
+        (
+            StepResult::Failed(EffectFailure::lasting("no route")),
+            "no route",
+        ),
         (StepResult::Cancelled, "it was called back"),
     ] {
         let mut run = asked(started(ErrorMode::FailFast));
@@ -242,7 +245,7 @@ fn going_on_tells_the_model_and_names_in_the_end_what_is_missing() {
     run.ends("turn-1/call-1", gave("anna", "a"), None);
     run.ends(
         "turn-1/call-3",
-        StepResult::Failed(Failure::lasting("no route")),
+        StepResult::Failed(EffectFailure::lasting("no route")),
         None,
     );
     run.settle(&ToolLoop);

@@ -14,8 +14,8 @@ use std::{
 };
 
 use agenthub_runs::{
-    DelegationResult, DriveError, Driver, Effect, Failure, RunId, RunOutcome, SentHandoff, Spent,
-    Step, StepContext, ToolOutput, World,
+    DelegationResult, DriveError, Driver, Effect, EffectFailure, RunId, RunOutcome, SentHandoff,
+    Spent, Step, StepContext, ToolOutput, World,
     journal::{Entry, JournalError, SqliteJournal},
     model::{Completion, Request, ToolCall},
 };
@@ -71,11 +71,11 @@ impl World for RecordingWorld {
         Value::Null
     }
 
-    async fn ask(&self, _: &StepContext, _: Request) -> Result<Completion, Failure> {
-        Err(Failure::lasting("nobody asks"))
+    async fn ask(&self, _: &StepContext, _: Request) -> Result<Completion, EffectFailure> {
+        Err(EffectFailure::lasting("nobody asks"))
     }
 
-    async fn call(&self, step: &StepContext, _: &ToolCall) -> Result<ToolOutput, Failure> {
+    async fn call(&self, step: &StepContext, _: &ToolCall) -> Result<ToolOutput, EffectFailure> {
         self.note(&format!("calls {}", step.key.step));
         while self.who == "child" && !self.folder.join("go").exists() {
             sleep(Duration::from_millis(5)).await;
@@ -87,19 +87,19 @@ impl World for RecordingWorld {
         &self,
         _: &StepContext,
         _: &SentHandoff,
-    ) -> Result<DelegationResult, Failure> {
-        Err(Failure::lasting("nobody delegates"))
+    ) -> Result<DelegationResult, EffectFailure> {
+        Err(EffectFailure::lasting("nobody delegates"))
     }
 
     async fn recall(&self, _: &StepContext, _: &SentHandoff) {}
 
-    async fn say(&self, _: &StepContext, _: &str) -> Result<(), Failure> {
+    async fn say(&self, _: &StepContext, _: &str) -> Result<(), EffectFailure> {
         Ok(())
     }
 
     fn show(&self, _: &Entry, _: bool) {}
 
-    async fn conclude(&self, outcome: &RunOutcome, _: Spent) -> Result<(), Failure> {
+    async fn conclude(&self, outcome: &RunOutcome, _: Spent) -> Result<(), EffectFailure> {
         self.note(&format!("concludes {}", outcome.label()));
         Ok(())
     }

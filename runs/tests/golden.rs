@@ -6,8 +6,9 @@
 use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
 use agenthub_runs::{
-    Approval, Command, DelegationResult, Effect, Facts, Failure, Handoff, Next, Retry, RunEvent,
-    RunId, RunOutcome, RunStarted, Spent, Step, StepResult, Strategy, ToolOutput, journal,
+    Approval, Command, DelegationResult, Effect, EffectFailure, Facts, Handoff, Next, Retry,
+    RunEvent, RunId, RunOutcome, RunStarted, Spent, Step, StepResult, Strategy, ToolOutput,
+    journal,
     model::{Completion, PromptMessage, ToolCall, ToolSpec, Usage},
     run,
     tool_loop::{AvailableTool, Input, Peer, ToolLoop},
@@ -149,7 +150,7 @@ async fn driven(example: &str) -> Vec<RunEvent> {
         }),
         model: String::new(),
     };
-    let busy = || Behaviour::Gives(StepResult::Failed(Failure::passing("busy")));
+    let busy = || Behaviour::Gives(StepResult::Failed(EffectFailure::passing("busy")));
     let world = match example {
         "tools" => world
             .does("turn-1", answers("I look", &clock))

@@ -2,8 +2,9 @@
 //! whatever order its steps return.
 
 use agenthub_runs::{
-    Approval, Budget, Decision, DelegationResult, Effect, Facts, Failure, Handoff, Next, Retry,
-    RunEvent, RunId, RunOutcome, RunStarted, Spent, Step, StepRequest, StepResult, ToolOutput,
+    Approval, Budget, Decision, DelegationResult, Effect, EffectFailure, Facts, Handoff, Next,
+    Retry, RunEvent, RunId, RunOutcome, RunStarted, Spent, Step, StepRequest, StepResult,
+    ToolOutput,
     journal::{self, Entry, State, Summary},
     model::{Completion, PromptMessage, Request},
     run,
@@ -75,8 +76,8 @@ fn in_turn(groups: Groups) -> Wants<impl Fn(&Facts) -> Next + Send + Sync> {
 /// Result of a step that was begun so.
 fn result(begun: &StepRequest, fate: u8) -> StepResult {
     match (fate % 8, begun) {
-        (0, _) => StepResult::Failed(Failure::passing("busy")),
-        (1, _) => StepResult::Failed(Failure::lasting("no")),
+        (0, _) => StepResult::Failed(EffectFailure::passing("busy")),
+        (1, _) => StepResult::Failed(EffectFailure::lasting("no")),
         (_, StepRequest::ModelAsked { .. }) => StepResult::ModelAnswered(Completion::default()),
         (_, StepRequest::ToolCalled(_)) => StepResult::ToolReturned(ToolOutput::from("done")),
         (_, StepRequest::Delegated(_)) => StepResult::DelegationEnded(DelegationResult::default()),

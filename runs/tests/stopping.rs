@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use agenthub_runs::{
-    Command, DriveError, Effect, Failure, RunEvent, RunOutcome, SentHandoff, Step, StepResult,
+    Command, DriveError, Effect, EffectFailure, RunEvent, RunOutcome, SentHandoff, Step, StepResult,
 };
 use tokio::time::Instant;
 
@@ -192,7 +192,7 @@ async fn a_step_whose_time_is_over_is_called_back_and_tried_again() {
     else {
         panic!("{events:?}");
     };
-    assert_eq!(*failure, Failure::passing("no answer within 10 s"));
+    assert_eq!(*failure, EffectFailure::passing("no answer within 10 s"));
     let sent = stage.world.sent.lock().expect("nobody panicked");
     assert_ne!(
         sent[0].task_id, sent[1].task_id,

@@ -1,8 +1,8 @@
 //! The tool loop, turn by turn: a scripted model, and tools that answer at once.
 
 use agenthub_runs::{
-    Budget, DelegationResult, Effect, Failure, Next, RunEvent, RunOutcome, RunStarted, StepRequest,
-    StepResult, Strategy, ToolOutput,
+    Budget, DelegationResult, Effect, EffectFailure, Next, RunEvent, RunOutcome, RunStarted,
+    StepRequest, StepResult, Strategy, ToolOutput,
     model::{Completion, PromptMessage, PromptPart, PromptRole, ToolCall, ToolSpec},
     tool_loop::{AvailableTool, FIND_AGENTS, Input, Limits, Peer, ToolLoop},
 };
@@ -42,7 +42,7 @@ impl Default for Case {
 
 impl Case {
     /// Plays the turns of this model to the end.
-    fn play(&self, turns: Vec<Result<Completion, Failure>>) -> PlayedRun {
+    fn play(&self, turns: Vec<Result<Completion, EffectFailure>>) -> PlayedRun {
         let input = Input {
             instructions: "Help.".into(),
             messages: vec![PromptMessage::user("what?")],
@@ -143,7 +143,7 @@ fn offered() -> Value {
     ])
 }
 
-fn calls(calls: &[(&str, Value)]) -> Result<Completion, Failure> {
+fn calls(calls: &[(&str, Value)]) -> Result<Completion, EffectFailure> {
     let call = |(number, (name, arguments)): (usize, &(&str, Value))| ToolCall {
         id: format!("call-{number}"),
         name: (*name).into(),
@@ -155,7 +155,7 @@ fn calls(calls: &[(&str, Value)]) -> Result<Completion, Failure> {
     })
 }
 
-fn says(text: &str) -> Result<Completion, Failure> {
+fn says(text: &str) -> Result<Completion, EffectFailure> {
     Ok(Completion {
         text: text.into(),
         ..Completion::default()
@@ -301,7 +301,7 @@ fn in_the_last_turn_no_tool_is_offered_and_none_is_called() {
 
 #[test]
 fn a_model_that_fails_or_says_nothing_ends_the_run() {
-    let told = Case::default().play(vec![Err(Failure::lasting("no key"))]);
+    let told = Case::default().play(vec![Err(EffectFailure::lasting("no key"))]);
     assert_eq!(told.ended, failed("the model did not answer: no key"));
     let told = Case::default().play(vec![says(" \n")]);
     assert_eq!(told.ended, failed("the model gave an empty answer"));
@@ -315,7 +315,9 @@ fn what_fails_is_told_to_the_model() {
                 StepRequest::ToolCalled(call) if call.name == "clock" => {
                     StepResult::ToolReturned(ToolOutput::error("it stands still"))
                 }
-                StepRequest::ToolCalled(_) => StepResult::Failed(Failure::lasting("it broke off")),
+                StepRequest::ToolCalled(_) => {
+                    StepResult::Failed(EffectFailure::lasting("it broke off"))
+                }
                 _ => StepResult::DelegationEnded(DelegationResult {
                     agent: "echo".into(),
                     state: "failed".into(),

@@ -7,7 +7,7 @@ use agenthub_proto::{
     a2a::{Part, TaskState, TaskStatus},
     agenthub::{AgentEventMetadata, Publish, TaskStatusUpdateEvent, publish::Payload},
 };
-use agenthub_runs::{DelegationResult, Failure, SentHandoff};
+use agenthub_runs::{DelegationResult, EffectFailure, SentHandoff};
 use tokio::time::{sleep, timeout};
 
 use crate::{
@@ -46,7 +46,7 @@ impl TaskContext {
     /// # Errors
     ///
     /// The hub's refusal.
-    pub async fn hand_over(&self, sent: &SentHandoff) -> Result<HandedOver, Failure> {
+    pub async fn hand_over(&self, sent: &SentHandoff) -> Result<HandedOver, EffectFailure> {
         let mut delegation = Delegation::of(sent)
             .hops(self.routing().hops.saturating_add(1))
             .parent_task_id(self.task_id())
@@ -83,13 +83,13 @@ impl Client {
         &self,
         delegation: Delegation,
         again: bool,
-    ) -> Result<HandedOver, Failure> {
+    ) -> Result<HandedOver, EffectFailure> {
         if delegation.hops > MAX_HOPS {
             let error = Error::TooManyHops {
                 task_id: delegation.parent_task_id,
                 max: MAX_HOPS,
             };
-            return Err(Failure::lasting(error.to_string()));
+            return Err(EffectFailure::lasting(error.to_string()));
         }
         match self.delegate_step(&delegation, again).await {
             Ok(pending) => Ok(HandedOver {
@@ -99,8 +99,8 @@ impl Client {
                 task: None,
             }),
             Err(Error::Closed(_)) => never().await,
-            Err(error) if error.is_retryable() => Err(Failure::passing(error.to_string())),
-            Err(error) => Err(Failure::lasting(error.to_string())),
+            Err(error) if error.is_retryable() => Err(EffectFailure::passing(error.to_string())),
+            Err(error) => Err(EffectFailure::lasting(error.to_string())),
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use agenthub_sdk::{
     internal::redacted,
     model::{self, Completion, LanguageModel, Request, deltas},
-    runs::Failure,
+    runs::EffectFailure,
 };
 use tokio::time::timeout;
 use tracing::Instrument;
@@ -18,7 +18,7 @@ pub(crate) async fn ask(
     deadline: Duration,
     request: Request,
     show: impl Fn(String),
-) -> Result<Completion, Failure> {
+) -> Result<Completion, EffectFailure> {
     let (sink, mut pieces) = deltas();
     let mut readable = Readable::of(&request);
     let watch = async {
@@ -35,7 +35,7 @@ pub(crate) async fn ask(
     let late = model::ModelError::Timeout(deadline);
     completion.unwrap_or(Err(late)).map_err(|error| {
         tracing::warn!(%error, "the model did not answer");
-        Failure {
+        EffectFailure {
             message: redacted(&error.to_string()),
             is_retryable: error.is_retryable(),
         }

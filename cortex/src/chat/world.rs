@@ -13,7 +13,7 @@ use agenthub_sdk::{
     durable::Spans,
     model::{Completion, Request, ToolCall},
     runs::{
-        DelegationResult, Failure, RunEvent, RunOutcome, SentHandoff, Spent, StepContext,
+        DelegationResult, EffectFailure, RunEvent, RunOutcome, SentHandoff, Spent, StepContext,
         StepRequest, ToolOutput, World, journal::Entry,
     },
 };
@@ -163,7 +163,7 @@ impl World for ChatWorld {
         json!(seen)
     }
 
-    async fn ask(&self, step: &StepContext, request: Request) -> Result<Completion, Failure> {
+    async fn ask(&self, step: &StepContext, request: Request) -> Result<Completion, EffectFailure> {
         let question = Question::of(step.key.step.as_str());
         if let (Some(question), Some(rejected)) = (question, request.data("rejected")) {
             let attempt = question.attempt.saturating_sub(1);
@@ -190,15 +190,15 @@ impl World for ChatWorld {
         }
     }
 
-    async fn call(&self, _: &StepContext, _: &ToolCall) -> Result<ToolOutput, Failure> {
-        Err(Failure::lasting("chat turns call no tools"))
+    async fn call(&self, _: &StepContext, _: &ToolCall) -> Result<ToolOutput, EffectFailure> {
+        Err(EffectFailure::lasting("chat turns call no tools"))
     }
 
     async fn delegate(
         &self,
         _: &StepContext,
         sent: &SentHandoff,
-    ) -> Result<DelegationResult, Failure> {
+    ) -> Result<DelegationResult, EffectFailure> {
         self.turn.give_way();
         self.turn.be_heard(self.origin.client()).await;
         let span = tracing::info_span!(
@@ -220,13 +220,13 @@ impl World for ChatWorld {
         }
     }
 
-    async fn say(&self, step: &StepContext, text: &str) -> Result<(), Failure> {
+    async fn say(&self, step: &StepContext, text: &str) -> Result<(), EffectFailure> {
         let key = &self.turn.key().context_id;
         let mut message = response(text, key, &self.message_id);
         message.message_id = step.key.message_id().to_string();
         self.origin.say(message).await.map_err(|error| {
             tracing::warn!(%error, "an interim answer could not be sent");
-            Failure::lasting(error.to_string())
+            EffectFailure::lasting(error.to_string())
         })
     }
 
@@ -242,7 +242,7 @@ impl World for ChatWorld {
         }
     }
 
-    async fn conclude(&self, outcome: &RunOutcome, _: Spent) -> Result<(), Failure> {
+    async fn conclude(&self, outcome: &RunOutcome, _: Spent) -> Result<(), EffectFailure> {
         if self.has_ended.swap(true, Ordering::AcqRel) {
             return Ok(());
         }

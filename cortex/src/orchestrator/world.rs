@@ -9,8 +9,8 @@ use agenthub_sdk::{
     internal::{ANSWER_ARTIFACT, redacted},
     model::{Completion, DeltaSink, Request, ToolCall},
     runs::{
-        Approval, Decision, DelegationResult, Failure, Progress, RunId, RunOutcome, SentHandoff,
-        Spent, StepContext, ToolOutput, World, journal::Entry,
+        Approval, Decision, DelegationResult, EffectFailure, Progress, RunId, RunOutcome,
+        SentHandoff, Spent, StepContext, ToolOutput, World, journal::Entry,
     },
 };
 use async_trait::async_trait;
@@ -224,7 +224,7 @@ impl World for RunWorld {
         json!(self.see(&query).await)
     }
 
-    async fn ask(&self, step: &StepContext, request: Request) -> Result<Completion, Failure> {
+    async fn ask(&self, step: &StepContext, request: Request) -> Result<Completion, EffectFailure> {
         let settings = &self.shared.settings;
         if let Some(rejected) = request.data("rejected") {
             let reason = rejected["reason"].as_str().unwrap_or_default();
@@ -238,26 +238,28 @@ impl World for RunWorld {
             .await;
         match answer {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(Failure {
+            Ok(Err(error)) => Err(EffectFailure {
                 message: redacted(&error.to_string()),
                 is_retryable: error.is_retryable(),
             }),
             Err(_) => {
                 let seconds = settings.model_timeout.as_secs();
-                Err(Failure::passing(format!("no answer within {seconds} s")))
+                Err(EffectFailure::passing(format!(
+                    "no answer within {seconds} s"
+                )))
             }
         }
     }
 
-    async fn call(&self, _: &StepContext, _: &ToolCall) -> Result<ToolOutput, Failure> {
-        Err(Failure::lasting("an orchestrator calls no tools"))
+    async fn call(&self, _: &StepContext, _: &ToolCall) -> Result<ToolOutput, EffectFailure> {
+        Err(EffectFailure::lasting("an orchestrator calls no tools"))
     }
 
     async fn delegate(
         &self,
         step: &StepContext,
         sent: &SentHandoff,
-    ) -> Result<DelegationResult, Failure> {
+    ) -> Result<DelegationResult, EffectFailure> {
         let handed = self.task.hand_over(sent).await?;
         let agent = &sent.handoff.agent;
         let data = json!({"from": CORTEX, "to": agent, "taskId": sent.task_id});
@@ -284,11 +286,15 @@ impl World for RunWorld {
         self.task.recall(sent).await;
     }
 
-    async fn approve(&self, _: &StepContext, approval: &Approval) -> Result<Decision, Failure> {
+    async fn approve(
+        &self,
+        _: &StepContext,
+        approval: &Approval,
+    ) -> Result<Decision, EffectFailure> {
         Ok(self.shared.live().ask(&self.run, approval).await)
     }
 
-    async fn say(&self, _: &StepContext, _: &str) -> Result<(), Failure> {
+    async fn say(&self, _: &StepContext, _: &str) -> Result<(), EffectFailure> {
         Ok(())
     }
 
@@ -296,7 +302,7 @@ impl World for RunWorld {
         self.shown.reach(entry.seq);
     }
 
-    async fn conclude(&self, outcome: &RunOutcome, spent: Spent) -> Result<(), Failure> {
+    async fn conclude(&self, outcome: &RunOutcome, spent: Spent) -> Result<(), EffectFailure> {
         tracing::info!(run = %self.run, ended = outcome.label(), tokens = spent.tokens, calls = spent.calls, "a run ended");
         // The end of a task is to be seen behind what led to it.
         self.shown.caught_up().await;

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     budget::{Budget, Spent},
-    effect::Failure,
+    effect::EffectFailure,
     event::{RunEvent, StepResult},
     id::StepKey,
     progress::{Piece, Progress},
@@ -63,7 +63,7 @@ pub(super) async fn perform(
     };
     let attempt = AssertUnwindSafe(attempt(&*world, &step, &work)).catch_unwind();
     let (result, spent) = attempt.await.unwrap_or_else(|_| {
-        let failure = Failure::lasting("it broke off: see the log of this process");
+        let failure = EffectFailure::lasting("it broke off: see the log of this process");
         (failed(failure), None)
     });
     ReturnedStep {
@@ -109,7 +109,7 @@ async fn attempt(
                 true => format!("no answer within {seconds:.0} s"),
                 false => "its time was over before it could be taken up again".to_owned(),
             };
-            (failed(Failure::passing(failure)), None)
+            (failed(EffectFailure::passing(failure)), None)
         }
     }
 }
@@ -198,6 +198,6 @@ async fn recall_step(
     (StepResult::Cancelled, None)
 }
 
-fn failed(failure: Failure) -> StepResult {
+fn failed(failure: EffectFailure) -> StepResult {
     StepResult::Failed(failure)
 }

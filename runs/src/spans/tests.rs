@@ -2,8 +2,8 @@ use serde_json::{Value as Json, json};
 
 use super::*;
 use crate::{
-    Approval, Budget, Decision, DelegationResult, Failure, Handoff, RunEvent, RunId, RunOutcome,
-    RunStarted, SentHandoff, Spent, StepId, StepRequest, StepResult, ToolOutput,
+    Approval, Budget, Decision, DelegationResult, EffectFailure, Handoff, RunEvent, RunId,
+    RunOutcome, RunStarted, SentHandoff, Spent, StepId, StepRequest, StepResult, ToolOutput,
     model::{Completion, ToolCall, Usage},
 };
 
@@ -265,7 +265,7 @@ fn a_run_that_is_no_workflow_is_its_agent_at_work() {
 
 #[test]
 fn what_came_to_nothing_says_why_and_each_attempt_is_a_span() {
-    let failed = |why: &str| StepResult::Failed(Failure::passing(why));
+    let failed = |why: &str| StepResult::Failed(EffectFailure::passing(why));
     let lost = StepResult::DelegationEnded(DelegationResult {
         state: "timed-out".into(),
         error: "no answer".into(),
@@ -332,7 +332,7 @@ fn texts_are_bounded() {
         name: long.clone(),
         arguments: json!(null),
     });
-    let failed = StepResult::Failed(Failure::lasting(long));
+    let failed = StepResult::Failed(EffectFailure::lasting(long));
     let [begun, back] = step("s", begun, failed, 1, 2);
     let spans = spans("", &[started(), begun, back]);
     let text = serde_json::to_string(&spans).expect("plain values");

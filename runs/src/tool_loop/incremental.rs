@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{AvailableTool, ErrorMode, FIND_AGENTS, Form, Input, Limits, Peer, ToolLoop, Verdict};
 use crate::{
     budget::Budget,
-    effect::{DelegationResult, Failure, ToolOutput},
+    effect::{DelegationResult, EffectFailure, ToolOutput},
     event::{RunEvent, RunStarted, StepRequest, StepResult},
     facts::Facts,
     id::{RunId, StepId},
@@ -175,7 +175,7 @@ impl Run {
                 })
             }
             Some(StepRequest::ToolCalled(call)) => match call.arguments["ends"].as_u64() {
-                Some(0) => StepResult::Failed(Failure::lasting("no")),
+                Some(0) => StepResult::Failed(EffectFailure::lasting("no")),
                 _ => StepResult::ToolReturned(ToolOutput {
                     value: json!({"agents": [{"id": "c"}]}),
                     is_error: false,

@@ -6,8 +6,8 @@ use std::{
 };
 
 use agenthub_runs::{
-    Approval, Budget, Decision, DelegationResult, Effect, Facts, Failure, Handoff, Next, Retry,
-    RunEvent, RunOutcome, RunStarted, SentHandoff, Step, StepContext, StepResult, Strategy,
+    Approval, Budget, Decision, DelegationResult, Effect, EffectFailure, Facts, Handoff, Next,
+    Retry, RunEvent, RunOutcome, RunStarted, SentHandoff, Step, StepContext, StepResult, Strategy,
     ToolOutput, World,
     journal::Entry,
     model::{
@@ -192,7 +192,7 @@ impl World for Traced {
         ])
     }
 
-    async fn ask(&self, step: &StepContext, request: Request) -> Result<Completion, Failure> {
+    async fn ask(&self, step: &StepContext, request: Request) -> Result<Completion, EffectFailure> {
         self.act(step, &json!(request)).await;
         let call = |name: &str, number: u32| ToolCall {
             id: format!("call-{number}"),
@@ -223,11 +223,11 @@ impl World for Traced {
         })
     }
 
-    async fn call(&self, step: &StepContext, call: &ToolCall) -> Result<ToolOutput, Failure> {
+    async fn call(&self, step: &StepContext, call: &ToolCall) -> Result<ToolOutput, EffectFailure> {
         self.act(step, &json!(call)).await;
         self.show_pieces(step, &call.name).await;
         match (&*call.name, step.key.attempt) {
-            ("flaky", 1 | 2) => Err(Failure::passing("not yet")),
+            ("flaky", 1 | 2) => Err(EffectFailure::passing("not yet")),
             _ => Ok(ToolOutput::from(json!({ "of": call.arguments }))),
         }
     }
@@ -236,7 +236,7 @@ impl World for Traced {
         &self,
         step: &StepContext,
         sent: &SentHandoff,
-    ) -> Result<DelegationResult, Failure> {
+    ) -> Result<DelegationResult, EffectFailure> {
         self.act(step, &json!(sent)).await;
         self.show_pieces(step, &sent.handoff.text).await;
         Ok(DelegationResult {
@@ -251,12 +251,16 @@ impl World for Traced {
         panic!("{} is called back, though nobody gave up", step.key);
     }
 
-    async fn say(&self, step: &StepContext, text: &str) -> Result<(), Failure> {
+    async fn say(&self, step: &StepContext, text: &str) -> Result<(), EffectFailure> {
         self.act(step, &json!(text)).await;
         Ok(())
     }
 
-    async fn approve(&self, step: &StepContext, approval: &Approval) -> Result<Decision, Failure> {
+    async fn approve(
+        &self,
+        step: &StepContext,
+        approval: &Approval,
+    ) -> Result<Decision, EffectFailure> {
         self.act(step, &json!(approval)).await;
         Ok(Decision {
             approved: true,
@@ -275,7 +279,7 @@ impl World for Traced {
         &self,
         outcome: &RunOutcome,
         spent: agenthub_runs::Spent,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), EffectFailure> {
         self.pen.write(&json!({ "told": outcome, "spent": spent }));
         Ok(())
     }

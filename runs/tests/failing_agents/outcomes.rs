@@ -7,7 +7,7 @@ use super::*;
 fn what_agents_gave_is_the_outcome_when_the_model_fails_in_the_end() {
     for (result, why) in [
         (
-            StepResult::Failed(Failure::lasting("overloaded")),
+            StepResult::Failed(EffectFailure::lasting("overloaded")),
             "the model did not answer: overloaded",
         ),
         (says(" "), "the model gave an empty answer"),
@@ -49,7 +49,7 @@ fn without_anything_given_the_failure_names_everyone() {
     run.settle(&ToolLoop);
     run.ends(
         "turn-2",
-        StepResult::Failed(Failure::lasting("overloaded")),
+        StepResult::Failed(EffectFailure::lasting("overloaded")),
         None,
     );
     run.settle(&ToolLoop);
@@ -118,7 +118,7 @@ fn what_agents_gave_is_the_outcome_when_the_budget_or_the_time_is_used_up() {
 /// spec: SOP-8.7
 #[test]
 fn an_answer_of_a_form_keeps_its_data() {
-    let form = Form {
+    let form = AnswerForm {
         name: "report".into(),
         schema: json!({}),
     };
@@ -162,7 +162,7 @@ fn results_without_end_fit_into_a_message() {
     run.settle(&ToolLoop);
     run.ends(
         "turn-2",
-        StepResult::Failed(Failure::lasting("overloaded")),
+        StepResult::Failed(EffectFailure::lasting("overloaded")),
         None,
     );
     run.settle(&ToolLoop);
@@ -183,7 +183,7 @@ fn journals_without_a_mode_tell_the_model() {
     run.ends("turn-1/call-1", came("anna", "failed", "", "busy"), None);
     run.ends(
         "turn-1/call-2",
-        StepResult::Failed(Failure::lasting("no route")),
+        StepResult::Failed(EffectFailure::lasting("no route")),
         None,
     );
     run.ends("turn-1/call-3", gave("cleo", "c"), None);

@@ -10,7 +10,7 @@ use std::{
 };
 
 use agenthub_runs::{
-    Approval, Decision, DelegationResult, Failure, Progress, RunOutcome, SentHandoff, Spent,
+    Approval, Decision, DelegationResult, EffectFailure, Progress, RunOutcome, SentHandoff, Spent,
     StepContext, StepResult, ToolOutput, World,
     journal::Entry,
     model::{Completion, Request, ToolCall},
@@ -168,7 +168,7 @@ impl Drop for Leaving<'_> {
     }
 }
 
-fn unexpected<T>(result: StepResult) -> Result<T, Failure> {
+fn unexpected<T>(result: StepResult) -> Result<T, EffectFailure> {
     match result {
         StepResult::Failed(failure) => Err(failure),
         other => panic!("the script gives {other:?}"),
@@ -182,7 +182,7 @@ impl World for StandIn {
         self.looks.clone()
     }
 
-    async fn ask(&self, step: &StepContext, _: Request) -> Result<Completion, Failure> {
+    async fn ask(&self, step: &StepContext, _: Request) -> Result<Completion, EffectFailure> {
         let answer = Completion {
             text: "an answer".into(),
             ..Completion::default()
@@ -196,7 +196,7 @@ impl World for StandIn {
         }
     }
 
-    async fn call(&self, step: &StepContext, call: &ToolCall) -> Result<ToolOutput, Failure> {
+    async fn call(&self, step: &StepContext, call: &ToolCall) -> Result<ToolOutput, EffectFailure> {
         let output = ToolOutput {
             value: Value::from(format!("{} did it", call.name)),
             is_error: false,
@@ -214,7 +214,7 @@ impl World for StandIn {
         &self,
         step: &StepContext,
         sent: &SentHandoff,
-    ) -> Result<DelegationResult, Failure> {
+    ) -> Result<DelegationResult, EffectFailure> {
         self.sent
             .lock()
             .expect("nobody panics here")
@@ -243,7 +243,7 @@ impl World for StandIn {
         }
     }
 
-    async fn say(&self, step: &StepContext, text: &str) -> Result<(), Failure> {
+    async fn say(&self, step: &StepContext, text: &str) -> Result<(), EffectFailure> {
         match self
             .act(&format!("say {text:?}"), step, StepResult::Said)
             .await
@@ -253,7 +253,11 @@ impl World for StandIn {
         }
     }
 
-    async fn approve(&self, step: &StepContext, approval: &Approval) -> Result<Decision, Failure> {
+    async fn approve(
+        &self,
+        step: &StepContext,
+        approval: &Approval,
+    ) -> Result<Decision, EffectFailure> {
         let yes = Decision {
             approved: true,
             by: "a person".into(),
@@ -277,14 +281,14 @@ impl World for StandIn {
         shown.push((entry.clone(), again));
     }
 
-    async fn conclude(&self, outcome: &RunOutcome, _: Spent) -> Result<(), Failure> {
+    async fn conclude(&self, outcome: &RunOutcome, _: Spent) -> Result<(), EffectFailure> {
         self.note(format!("conclude {}", outcome.label()));
         let deaf = self.deaf.load(Ordering::Relaxed);
         if deaf == 0 {
             return Ok(());
         }
         self.deaf.store(deaf - 1, Ordering::Relaxed);
-        Err(Failure {
+        Err(EffectFailure {
             message: "nobody hears".into(),
             is_retryable: !self.deaf_for_good,
         })

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::SystemTime};
 
 use agenthub_runs::{
-    Command, DelegationResult, Facts, Failure as StepFailure, Next, RunEvent, RunId, RunOutcome,
-    SentHandoff, Spent, StepContext, Strategy, ToolOutput, World,
+    Command, DelegationResult, EffectFailure as StepFailure, Facts, Next, RunEvent, RunId,
+    RunOutcome, SentHandoff, Spent, StepContext, Strategy, ToolOutput, World,
     journal::{Claim, Entry, JournalError},
     model::{Completion, Request, ToolCall},
 };

@@ -7,8 +7,8 @@ use std::sync::{
 };
 
 use agenthub_runs::{
-    Approval, Command, Decision, DelegationResult, Failure, RunId, RunOutcome, SentHandoff, Spent,
-    StepContext, StepId, StepKey, ToolOutput, World,
+    Approval, Command, Decision, DelegationResult, EffectFailure, RunId, RunOutcome, SentHandoff,
+    Spent, StepContext, StepId, StepKey, ToolOutput, World,
     journal::Entry,
     model::{Completion, Request, ToolCall},
 };
@@ -68,7 +68,7 @@ impl Hosted {
         self.is_superseded.load(Ordering::Relaxed)
     }
 
-    async fn tell(&self, outcome: &RunOutcome, spent: Spent) -> Result<(), Failure> {
+    async fn tell(&self, outcome: &RunOutcome, spent: Spent) -> Result<(), EffectFailure> {
         let context = &self.context;
         match context.inner.signal.why() {
             // Its end has been told by the hub, or there is nobody who waits.
@@ -97,10 +97,10 @@ impl Hosted {
             Err(Error::Superseded(why)) => {
                 self.is_superseded.store(true, Ordering::Relaxed);
                 self.commands.send_replace(Command::Suspend);
-                return Err(Failure::passing(why));
+                return Err(EffectFailure::passing(why));
             }
             Err(error) if error.is_retryable() || matches!(error, Error::Closed(_)) => {
-                return Err(Failure::passing(error.to_string()));
+                return Err(EffectFailure::passing(error.to_string()));
             }
             Err(error) => tracing::debug!(%error, "the outcome of a run came too late"),
         }
@@ -132,11 +132,11 @@ impl World for Hosted {
         self.inner.look(query).await
     }
 
-    async fn ask(&self, step: &StepContext, request: Request) -> Result<Completion, Failure> {
+    async fn ask(&self, step: &StepContext, request: Request) -> Result<Completion, EffectFailure> {
         self.inner.ask(step, request).await
     }
 
-    async fn call(&self, step: &StepContext, call: &ToolCall) -> Result<ToolOutput, Failure> {
+    async fn call(&self, step: &StepContext, call: &ToolCall) -> Result<ToolOutput, EffectFailure> {
         self.inner.call(step, call).await
     }
 
@@ -144,7 +144,7 @@ impl World for Hosted {
         &self,
         step: &StepContext,
         sent: &SentHandoff,
-    ) -> Result<DelegationResult, Failure> {
+    ) -> Result<DelegationResult, EffectFailure> {
         self.inner.delegate(step, sent).await
     }
 
@@ -152,11 +152,15 @@ impl World for Hosted {
         self.inner.recall(step, sent).await;
     }
 
-    async fn say(&self, step: &StepContext, text: &str) -> Result<(), Failure> {
+    async fn say(&self, step: &StepContext, text: &str) -> Result<(), EffectFailure> {
         self.inner.say(step, text).await
     }
 
-    async fn approve(&self, step: &StepContext, approval: &Approval) -> Result<Decision, Failure> {
+    async fn approve(
+        &self,
+        step: &StepContext,
+        approval: &Approval,
+    ) -> Result<Decision, EffectFailure> {
         self.inner.approve(step, approval).await
     }
 
@@ -165,7 +169,7 @@ impl World for Hosted {
         self.inner.show(entry, again);
     }
 
-    async fn conclude(&self, outcome: &RunOutcome, spent: Spent) -> Result<(), Failure> {
+    async fn conclude(&self, outcome: &RunOutcome, spent: Spent) -> Result<(), EffectFailure> {
         match self.inner.conclude(outcome, spent).await {
             Err(failure) if failure.is_retryable => return Err(failure),
             Err(failure) => {

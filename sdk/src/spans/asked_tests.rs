@@ -7,7 +7,7 @@ use std::{
 
 use agenthub_proto::trace::TraceContext;
 use agenthub_runs::{
-    Budget, DelegationResult, Failure, Handoff, RunEvent, RunId, RunOutcome, RunStarted,
+    Budget, DelegationResult, EffectFailure, Handoff, RunEvent, RunId, RunOutcome, RunStarted,
     SentHandoff, Spent, StepId, StepRequest, StepResult,
     journal::Entry,
     model::PromptMessage,
@@ -249,7 +249,7 @@ fn a_failure_is_logged_with_who_why_and_how_long() {
     let lines = logged(&missed, tracing::Level::INFO);
     let fields = &one(&lines, "an agent failed")["fields"];
     assert_eq!(fields["error"], "no answer for this prompt:");
-    let lost = StepResult::Failed(Failure::lasting("no route"));
+    let lost = StepResult::Failed(EffectFailure::lasting("no route"));
     let lines = logged(&run(ErrorMode::FailFast, lost), tracing::Level::INFO);
     let fields = &one(&lines, "an agent failed")["fields"];
     assert_eq!(

@@ -74,7 +74,7 @@ impl Crew {
     pub(crate) async fn delegate(
         &self,
         sent: &SentHandoff,
-    ) -> Result<DelegationResult, agenthub_runs::Failure> {
+    ) -> Result<DelegationResult, agenthub_runs::EffectFailure> {
         let directory = self.task.client().directory();
         let agent = &sent.handoff.agent;
         let without = |state: &str, error: String| DelegationResult {
@@ -108,7 +108,7 @@ impl Crew {
         &self,
         sent: &SentHandoff,
         heard: &Heard,
-    ) -> Result<DelegationResult, agenthub_runs::Failure> {
+    ) -> Result<DelegationResult, agenthub_runs::EffectFailure> {
         let mut handed = self.task.hand_over(sent).await?;
         let mut updates = handed.updates();
         let ended = handed.ended();

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use agenthub_runs::{
-    DelegationResult, Failure, Missing, RunEvent, SentHandoff, Shortfall, StepId, StepRequest,
-    StepResult, ToolOutput, model::ToolCall,
+    DelegationResult, EffectFailure, Missing, RunEvent, SentHandoff, Shortfall, StepId,
+    StepRequest, StepResult, ToolOutput, model::ToolCall,
 };
 use serde_json::{Value, json};
 
@@ -183,7 +183,7 @@ pub(super) fn call_of(sent: &SentHandoff) -> ToolCall {
 }
 
 /// The result of a delegation, as if an own tool had given it.
-pub(super) fn output_of(delegated: Result<&DelegationResult, &Failure>) -> ToolOutput {
+pub(super) fn output_of(delegated: Result<&DelegationResult, &EffectFailure>) -> ToolOutput {
     let result = match delegated {
         Ok(delegated) => StepResult::DelegationEnded(delegated.clone()),
         Err(failure) => StepResult::Failed(failure.clone()),
@@ -360,7 +360,7 @@ mod tests {
             ),
             (
                 search(),
-                StepResult::Failed(Failure::passing("no answer within 3 s")),
+                StepResult::Failed(EffectFailure::passing("no answer within 3 s")),
                 "Tool search failed: no answer within 3 s",
             ),
             (

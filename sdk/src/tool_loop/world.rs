@@ -147,7 +147,7 @@ impl World for TaskWorld {
         &self,
         step: &StepContext,
         request: Request,
-    ) -> Result<Completion, agenthub_runs::Failure> {
+    ) -> Result<Completion, agenthub_runs::EffectFailure> {
         let (sink, pieces) = model::deltas();
         let (growth, task, shown) = (Arc::clone(&self.growth), self.task.clone(), self.shown());
         self.display
@@ -163,7 +163,7 @@ impl World for TaskWorld {
                 self.display
                     .show(async move { growth.withdraw(&task).await });
             }
-            agenthub_runs::Failure {
+            agenthub_runs::EffectFailure {
                 message: redact::error(&error.to_string()),
                 is_retryable,
             }
@@ -174,7 +174,7 @@ impl World for TaskWorld {
         &self,
         step: &StepContext,
         call: &ToolCall,
-    ) -> Result<ToolOutput, agenthub_runs::Failure> {
+    ) -> Result<ToolOutput, agenthub_runs::EffectFailure> {
         self.remember(step, &StepRequest::ToolCalled(call.clone()));
         let (context, hooks) = (HookContext::new(step, &self.task), &self.mind.hooks);
         if let Err(refused) = hooks.before_tool(&context, call).await {
@@ -189,10 +189,12 @@ impl World for TaskWorld {
         &self,
         step: &StepContext,
         sent: &SentHandoff,
-    ) -> Result<DelegationResult, agenthub_runs::Failure> {
+    ) -> Result<DelegationResult, agenthub_runs::EffectFailure> {
         self.remember(step, &StepRequest::Delegated(sent.clone()));
         let Some(crew) = &self.crew else {
-            return Err(agenthub_runs::Failure::lasting("this agent asks no others"));
+            return Err(agenthub_runs::EffectFailure::lasting(
+                "this agent asks no others",
+            ));
         };
         let (context, hooks) = (HookContext::new(step, &self.task), &self.mind.hooks);
         if hooks.is_empty() {
@@ -221,11 +223,11 @@ impl World for TaskWorld {
         }
     }
 
-    async fn say(&self, _: &StepContext, text: &str) -> Result<(), agenthub_runs::Failure> {
+    async fn say(&self, _: &StepContext, text: &str) -> Result<(), agenthub_runs::EffectFailure> {
         self.task
             .publish_update(text)
             .await
-            .map_err(|error| agenthub_runs::Failure {
+            .map_err(|error| agenthub_runs::EffectFailure {
                 is_retryable: error.is_retryable(),
                 message: error.to_string(),
             })
@@ -235,11 +237,11 @@ impl World for TaskWorld {
         &self,
         step: &StepContext,
         approval: &Approval,
-    ) -> Result<Decision, agenthub_runs::Failure> {
+    ) -> Result<Decision, agenthub_runs::EffectFailure> {
         self.remember(step, &StepRequest::ApprovalAsked(approval.clone()));
         let (tool, arguments) = (&approval.capability, &approval.arguments);
         if let Some(why) = self.mind.tools.refusal(tool, arguments) {
-            return Err(agenthub_runs::Failure::lasting(why));
+            return Err(agenthub_runs::EffectFailure::lasting(why));
         }
         // Without a place, no answer could come.
         let _lent = self.task.inner.slots.lend_for_person().await;
@@ -265,7 +267,11 @@ impl World for TaskWorld {
         });
     }
 
-    async fn conclude(&self, outcome: &RunOutcome, _: Spent) -> Result<(), agenthub_runs::Failure> {
+    async fn conclude(
+        &self,
+        outcome: &RunOutcome,
+        _: Spent,
+    ) -> Result<(), agenthub_runs::EffectFailure> {
         // What is missing was added to what the model said.
         if let RunOutcome::Completed { text, data } = outcome
             && data["partial"] == true

@@ -9,7 +9,7 @@ use agenthub_sdk::{
     Failure, TaskContext,
     durable::{Beginning, Conductor},
     runs::{
-        Approval, Budget, Decision, DelegationResult, Effect, Facts, Failure as StepFailure,
+        Approval, Budget, Decision, DelegationResult, Effect, EffectFailure as StepFailure, Facts,
         Handoff, Next, RunId, RunOutcome, SentHandoff, Spent, Step, StepContext, StepResult,
         Strategy, ToolOutput, World,
         journal::Entry,

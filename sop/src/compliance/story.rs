@@ -3,7 +3,7 @@
 use agenthub_sdk::{
     model::{Completion, PromptMessage, PromptPart, ToolCall, ToolSpec},
     runs::{
-        Budget, DelegationResult, Failure, Handoff, RunEvent, RunOutcome, SentHandoff, Spent,
+        Budget, DelegationResult, EffectFailure, Handoff, RunEvent, RunOutcome, SentHandoff, Spent,
         StepId, StepRequest, StepResult, ToolOutput,
         event::RunStarted,
         tool_loop::{AvailableTool, Input},
@@ -222,7 +222,7 @@ impl Story {
 
     /// The model cannot be reached, and the run is over.
     pub(super) fn fails(mut self, error: &str) -> Self {
-        self.end("turn-9", StepResult::Failed(Failure::lasting(error)));
+        self.end("turn-9", StepResult::Failed(EffectFailure::lasting(error)));
         self.over(RunOutcome::failed(format!(
             "the model did not answer: {error}"
         )))

@@ -1,6 +1,6 @@
 use agenthub_sdk::{
     model::Completion,
-    runs::{Budget, Failure, Handoff as Handed, StepId},
+    runs::{Budget, EffectFailure, Handoff as Handed, StepId},
 };
 
 use super::*;
@@ -98,7 +98,7 @@ fn a_turn_shows_its_phases_its_handoffs_and_its_answers() {
         ended("round-1/task-1", back("away")),
         ended(
             "round-1/task-3",
-            StepResult::Failed(Failure::passing("late")),
+            StepResult::Failed(EffectFailure::passing("late")),
         ),
         asked("turn-2"),
         stopping("Done."),

@@ -7,7 +7,8 @@ use agenthub_sdk::{
     Card, Skill,
     model::{Completion, Output, PromptMessage, PromptPart, ToolCall},
     runs::{
-        Budget, DelegationResult, Failure, RunEvent, RunStarted, SentHandoff, StepId, StepRequest,
+        Budget, DelegationResult, EffectFailure, RunEvent, RunStarted, SentHandoff, StepId,
+        StepRequest,
         run::{Action, Outgoing},
     },
 };
@@ -205,9 +206,12 @@ fn a_model_that_does_not_answer_ends_the_turn_with_what_came_back() {
     run.answers("turn-1", both("One moment."));
     run.works("round-1/task-1", "completed", "a hole", "");
     run.works("round-1/task-2", "away", "", "");
-    run.comes_back("say-1", StepResult::Failed(Failure::lasting("no hub")));
+    run.comes_back(
+        "say-1",
+        StepResult::Failed(EffectFailure::lasting("no hub")),
+    );
     run.sees("look-2", &seen());
-    let down = Failure::lasting("the model is unavailable: down");
+    let down = EffectFailure::lasting("the model is unavailable: down");
     run.comes_back("turn-2", StepResult::Failed(down));
     assert_eq!(
         run.outcome(),
@@ -239,7 +243,7 @@ fn what_becomes_of_a_task_is_told_whichever_way_it_is_learned() {
     };
     let late = "digger did not answer within 120 s";
     assert_eq!(error(ended("timed-out", "x")), late);
-    let over = Failure::passing("no answer within 120 s");
+    let over = EffectFailure::passing("no answer within 120 s");
     assert_eq!(error(StepResult::Failed(over)), late);
     assert_eq!(
         error(ended("input-required", "how deep?")),
@@ -249,7 +253,7 @@ fn what_becomes_of_a_task_is_told_whichever_way_it_is_learned() {
         error(ended("lost", "gone")),
         "the task of digger was lost: gone"
     );
-    let broke = Failure::lasting("it broke off");
+    let broke = EffectFailure::lasting("it broke off");
     assert_eq!(
         error(StepResult::Failed(broke)),
         "the task of digger was lost: it broke off"

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     approval::{Approval, Decision},
     budget::{Budget, Spent},
-    effect::{DelegationResult, Failure, Handoff, SentHandoff, ToolOutput},
+    effect::{DelegationResult, EffectFailure, Handoff, SentHandoff, ToolOutput},
     event::{RunEvent, RunOutcome, RunStarted, StepRequest, StepResult},
     id::StepId,
     model::{Completion, ToolCall, Usage},
@@ -160,7 +160,10 @@ pub fn forms() -> Vec<RunEvent> {
         back(StepResult::Said, Some(Spent::default())),
         back(StepResult::Woke, None),
         back(StepResult::Decided(decision), None),
-        back(StepResult::Failed(Failure::passing("no answer")), None),
+        back(
+            StepResult::Failed(EffectFailure::passing("no answer")),
+            None,
+        ),
         back(StepResult::Cancelled, None),
         RunEvent::Stopping {
             outcome: RunOutcome::Cancelled {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use agenthub_sdk::{
     model::{Completion, DeltaSink, LanguageModel, Offline, Request},
     runs::{
-        Budget, Decision, DelegationResult, Facts, Failure, Handoff, Memory, RunEvent, RunId,
+        Budget, Decision, DelegationResult, EffectFailure, Facts, Handoff, Memory, RunEvent, RunId,
         RunOutcome, RunStarted, Spent, StepResult, Strategy,
         journal::Entry,
         plan::Offer,
@@ -284,7 +284,9 @@ impl Stage {
                 let text = match &mut self.model {
                     Model::Says(answers) => match answers.pop_front() {
                         Some(answer) => answer,
-                        None => return StepResult::Failed(Failure::lasting("out of answers")),
+                        None => {
+                            return StepResult::Failed(EffectFailure::lasting("out of answers"));
+                        }
                     },
                     Model::Offline => {
                         let runtime = tokio::runtime::Builder::new_current_thread().build();
