@@ -33,7 +33,7 @@ use crate::{
 pub use self::{
     arguments::with_defaults,
     failures::ErrorMode,
-    form::{Form, FormCheck, Verdict},
+    form::{AnswerForm, FormCheck, Verdict},
     input::{AvailableTool, Input, Limits},
     peer::{CallForm, Peer},
 };

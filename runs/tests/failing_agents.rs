@@ -6,7 +6,7 @@ use agenthub_runs::{
     Budget, DelegationResult, EffectFailure, RunEvent, RunOutcome, RunStarted, SentHandoff, Spent,
     StepRequest, StepResult, Strategy, ToolOutput,
     model::{Completion, PromptMessage, ToolCall, ToolSpec, Undone},
-    tool_loop::{AvailableTool, ErrorMode, Form, Input, Limits, Peer, ToolLoop, Verdict},
+    tool_loop::{AnswerForm, AvailableTool, ErrorMode, Input, Limits, Peer, ToolLoop, Verdict},
 };
 use serde_json::{Value, json};
 

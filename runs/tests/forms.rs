@@ -3,7 +3,7 @@
 use agenthub_runs::{
     Effect, Next, RunOutcome, StepResult, Strategy,
     model::{Completion, Output, PromptMessage, Request, ToolSpec},
-    tool_loop::{AvailableTool, Form, Input, ToolLoop, Verdict},
+    tool_loop::{AnswerForm, AvailableTool, Input, ToolLoop, Verdict},
 };
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::support::{begins, simulation::Simulation};
 
 /// A run with a form, optionally with a tool.
 fn begun(has_tool: bool) -> Simulation {
-    let form = Form {
+    let form = AnswerForm {
         name: "report".into(),
         schema: json!({"type": "object"}),
     };

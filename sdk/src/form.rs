@@ -51,7 +51,7 @@ pub(crate) struct Forms(Arc<BTreeMap<String, Filled>>);
 #[derive(Debug)]
 pub(crate) struct Filled {
     pub(crate) form: Arc<dyn Form>,
-    asked: tool_loop::Form,
+    asked: tool_loop::AnswerForm,
     answer: Validator,
     input: Option<Takes>,
 }
@@ -131,7 +131,7 @@ impl Filled {
         };
         Ok(Self {
             answer: schema::compile(&schema)?,
-            asked: tool_loop::Form {
+            asked: tool_loop::AnswerForm {
                 name: name(skill),
                 schema,
             },
@@ -141,7 +141,7 @@ impl Filled {
     }
 
     /// The schema that the model is asked for.
-    pub(crate) fn asked(&self) -> tool_loop::Form {
+    pub(crate) fn asked(&self) -> tool_loop::AnswerForm {
         self.asked.clone()
     }
 

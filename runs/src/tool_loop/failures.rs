@@ -30,7 +30,7 @@ pub enum ErrorMode {
     /// Returns the failure to the model and continues. The outcome's text names the failures, and its data has the
     /// agents' results: `{"partial": true, "results": [{"agent", "tool", "task", "state", "text"?, "data"?,
     /// "error"?}]}`. If the model itself fails in the end, or the budget is used up, the agents' results, if any, are
-    /// the outcome. An answer with a [`Form`](super::Form) keeps its data, and a run with a form fails if there is no
+    /// the outcome. An answer with a [`AnswerForm`](super::AnswerForm) keeps its data, and a run with a form fails if there is no
     /// answer.
     Continue,
 }

@@ -16,7 +16,7 @@ const AGAIN: &str = "Your answer could not be used; the `rejected` block says wh
 
 /// Required structure of the answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Form {
+pub struct AnswerForm {
     /// Name, such as `report`; `[A-Za-z0-9_-]{1,64}`.
     pub name: String,
     /// JSON Schema.
@@ -45,7 +45,7 @@ pub enum Verdict {
     Rejected(String),
 }
 
-impl Form {
+impl AnswerForm {
     /// Requests an answer of this form. If tools are offered, the form is described in the instructions, since not
     /// every provider supports both.
     pub(super) fn ask_for(&self, request: &mut Request) {

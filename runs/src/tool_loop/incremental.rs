@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{AvailableTool, ErrorMode, FIND_AGENTS, Form, Input, Limits, Peer, ToolLoop, Verdict};
+use super::{
+    AnswerForm, AvailableTool, ErrorMode, FIND_AGENTS, Input, Limits, Peer, ToolLoop, Verdict,
+};
 use crate::{
     budget::Budget,
     effect::{DelegationResult, EffectFailure, ToolOutput},
@@ -206,7 +208,7 @@ fn input(on_failure: ErrorMode, has_form: bool) -> Input {
             tool_calls: 10_000,
             ..Limits::default()
         },
-        form: has_form.then(|| Form {
+        form: has_form.then(|| AnswerForm {
             name: "report".to_owned(),
             schema: json!({"type": "object"}),
         }),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ErrorMode, Form, Peer};
+use super::{AnswerForm, ErrorMode, Peer};
 use crate::model::{PromptMessage, ToolSpec};
 
 /// Input of a tool loop.
@@ -25,7 +25,7 @@ pub struct Input {
     pub max_output_tokens: Option<u32>,
     /// Required structure of the answer; text if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub form: Option<Form>,
+    pub form: Option<AnswerForm>,
     /// Handling of failed agents.
     #[serde(skip_serializing_if = "ErrorMode::is_tell")]
     pub on_failure: ErrorMode,
