@@ -51,7 +51,7 @@ pub struct Span {
     pub events: Vec<Event>,
     /// Error, if the operation failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<Error>,
+    pub error: Option<SpanError>,
 }
 
 impl Span {
@@ -107,14 +107,14 @@ fn get<'a>(attributes: &'a [(&'static str, Value)], name: &str) -> Option<&'a Va
 
 /// Error of a span.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Error {
+pub struct SpanError {
     /// Kind, from a small set: `failed`, `cancelled`, or the final state of a task.
     pub kind: String,
     /// Message, possibly written by others; at most 256 characters.
     pub message: String,
 }
 
-impl Error {
+impl SpanError {
     fn new(kind: &str, message: &str) -> Self {
         Self {
             kind: shortened(kind),

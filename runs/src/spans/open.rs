@@ -1,7 +1,7 @@
 //! Span of one step of a run: its request and its result.
 
 use super::{
-    Error, Event, Kind, Value,
+    Event, Kind, SpanError, Value,
     conventions::{
         AGENT, AGENTHUB, APPROVAL, APPROVAL_ID, APPROVED, CAPABILITY, CHAT, EXECUTE_TOOL,
         INPUT_TOKENS, INVOKE_AGENT, MAX_TOKENS, OUTPUT_TOKENS, PROVIDER, REQUEST_MODEL, STATE,
@@ -28,7 +28,7 @@ pub(super) struct OpenSpan {
     pub(super) kind: Kind,
     pub(super) attributes: Vec<(&'static str, Value)>,
     pub(super) events: Vec<Event>,
-    pub(super) error: Option<Error>,
+    pub(super) error: Option<SpanError>,
     /// Requested capability of an agent.
     capability: String,
 }
@@ -107,17 +107,17 @@ impl OpenSpan {
             StepResult::ModelAnswered(answer) => self.answered(answer),
             StepResult::ToolReturned(ToolOutput { value, is_error }) => {
                 let message = value.as_str().unwrap_or_default();
-                self.error = is_error.then(|| Error::new("tool", message));
+                self.error = is_error.then(|| SpanError::new("tool", message));
             }
             StepResult::DelegationEnded(delegated) => self.handed_back(delegated, spent, at_ms),
             StepResult::Decided(Decision { approved, .. }) => {
                 self.attributes.push((APPROVED, (*approved).into()));
             }
             StepResult::Failed(failure) => {
-                self.error = Some(Error::new("failed", &failure.message));
+                self.error = Some(SpanError::new("failed", &failure.message));
             }
             StepResult::Cancelled => {
-                self.error = Some(Error::new("cancelled", "it was called back"));
+                self.error = Some(SpanError::new("cancelled", "it was called back"));
             }
             StepResult::Said | StepResult::Woke => {}
         }
@@ -146,7 +146,7 @@ impl OpenSpan {
         self.events = evaluations(&self.capability, &delegated.data, at_ms);
         self.events.extend(artifacts(&delegated.data, at_ms));
         if delegated.state != "completed" {
-            self.error = Some(Error::new(&delegated.state, &delegated.error));
+            self.error = Some(SpanError::new(&delegated.state, &delegated.error));
         }
     }
 }

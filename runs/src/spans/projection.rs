@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Error, Event, Kind, Parent, Span, Value,
+    Event, Kind, Parent, Span, SpanError, Value,
     conventions::{
         AGENT, ATTEMPT, CALLS, CONVERSATION, CORRELATION, ERROR_TYPE, INVOKE_AGENT,
         INVOKE_WORKFLOW, OPERATION, PROVIDER, REQUEST_MODEL, RUN, STATE, STEP, STRATEGY, TASK,
@@ -194,8 +194,8 @@ impl Projection {
                 events.extend(artifacts(bundle.get("result"), at_ms));
                 None
             }
-            RunOutcome::Failed { error } => Some(Error::new("failed", error)),
-            RunOutcome::Cancelled { reason } => Some(Error::new("cancelled", reason)),
+            RunOutcome::Failed { error } => Some(SpanError::new("failed", error)),
+            RunOutcome::Cancelled { reason } => Some(SpanError::new("cancelled", reason)),
         };
         events.truncate(MAX_EVENTS);
         let subject = &self.subject;
@@ -258,6 +258,6 @@ fn named(operation: &str, name: &str) -> String {
     shortened(name.trim_end())
 }
 
-fn class_of(error: Option<&Error>) -> Option<(&'static str, Value)> {
+fn class_of(error: Option<&SpanError>) -> Option<(&'static str, Value)> {
     error.map(|error| (ERROR_TYPE, error.kind.as_str().into()))
 }
