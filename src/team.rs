@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use agenthub_agents::{echo, qa, strategy, writer};
 use agenthub_sdk::{
-    AgentBuilder, Directory, RunningAgent, durable::Telemetry, model::LanguageModel,
+    AgentBuilder, RunningAgent, durable::Telemetry, hub::Directory, model::LanguageModel,
 };
 use anyhow::Context;
 use futures_util::future::{join_all, try_join_all};

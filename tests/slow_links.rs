@@ -12,7 +12,7 @@ use agenthub_proto::{
         agent_hub_client::AgentHubClient,
     },
 };
-use agenthub_sdk::{Agent, Card, Connection, Skill, TaskContext};
+use agenthub_sdk::{Agent, Card, Skill, TaskContext, hub::Connection};
 use tokio::{sync::mpsc, time::timeout};
 use tonic::transport::Endpoint;
 

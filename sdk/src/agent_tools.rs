@@ -58,7 +58,7 @@ impl AgentTool {
 }
 
 impl Client {
-    /// Every agent that the hub knows as a tool, by id, Cortex included. Best with [`watch_agents`](crate::ClientBuilder::watch_agents):
+    /// Every agent that the hub knows as a tool, by id, Cortex included. Best with [`watch_agents`](crate::hub::ClientBuilder::watch_agents):
     /// then it is told from the [`Directory`](crate::Directory), and the hub is only asked (for 2 s at most) while that is being filled.
     pub async fn agent_tools(&self) -> Vec<AgentTool> {
         let known = supervisor::known(self).await;

@@ -60,7 +60,7 @@
 //! FAILED when it returns; only then is its message acknowledged, so that another process gets it if this one crashes.
 //!
 //! A [`Client`] is a peer without a card: it publishes, [delegates](Client::delegate) work to agents, and looks around in the
-//! [`Directory`]. Every agent has one ([`TaskContext::client`]).
+//! [`Directory`](hub::Directory). Every agent has one ([`TaskContext::client`]).
 //!
 //! Further modules: [`model`] has the models, [`durable`] what strategies of one's own need, [`operator`] what looks after a hub, and
 //! `testing` (a feature) what tests of agents need. [`Hooks`] see and refuse what a model does, [`Tool::approval`] asks a person.
@@ -71,6 +71,7 @@
 pub mod prelude;
 
 pub mod durable;
+pub mod hub;
 #[doc(hidden)]
 pub mod internal;
 pub mod model;
@@ -105,7 +106,7 @@ mod reply;
 mod schema;
 mod skill;
 mod spans;
-mod supervisor;
+pub mod supervisor;
 mod takes;
 mod task_context;
 mod tool;
@@ -123,11 +124,9 @@ pub use agenthub_proto::{
 pub use agenthub_runs as runs;
 pub use agenthub_sdk_macros::tool;
 pub use card::Card;
-pub use client::{Client, ClientBuilder, EventStream};
-pub use connection::{Connection, Published};
+pub use client::Client;
 pub use contract::Phase;
 pub use delegation::{Delegation, MAX_HOPS};
-pub use directory::{Directory, DirectoryEntry};
 pub use error::Error;
 pub use form::Form;
 pub use hooks::{HOOK_DEADLINE, HookContext, Hooks};
@@ -138,15 +137,16 @@ pub use providers::{bedrock_agent, openai_agent};
 pub use reply::{Failure, IntoOutput, Reply};
 pub use schemars;
 pub use skill::{Skill, SkillDeclaration};
-pub use supervisor::Peers;
 pub use task_context::TaskContext;
 pub use tool::{Tool, ToolContext};
-pub use tool_loop::ToolLoopSettings;
 
 use agenthub_models::relevance;
 use agenthub_runs::redact;
 use conductor::{Beginning, Conductor, Identity};
 use contract::{Contract, contracts, task_type};
 use gathering::{ANSWER_ARTIFACT, Gathering};
+use hub::{Connection, Directory, DirectoryEntry, Published};
+use model::ToolLoopSettings;
 use outcome::assemble;
 use spans::{SpanSink, Spans};
+use supervisor::Peers;

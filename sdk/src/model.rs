@@ -2,6 +2,8 @@
 
 pub use agenthub_models::*;
 
+pub use crate::tool_loop::ToolLoopSettings;
+
 pub mod providers {
     //! Agents on the models of one provider, in one call: [`bedrock_agent`] and [`openai_agent`].
 

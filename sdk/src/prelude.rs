@@ -2,5 +2,6 @@
 
 pub use crate::{
     Agent, Artifact, Card, Client, Delegation, Error, Failure, Message, Part, Reply, Role, Skill,
-    TaskContext, Tool, ToolContext, tool,
+    TaskContext, Tool, ToolContext,
 };
+pub use agenthub_sdk_macros::tool;

@@ -8,10 +8,11 @@ use std::{
 };
 
 use agenthub_sdk::{
-    Agent, AgentBuilder, Card, Peers, Skill, Tool,
+    Agent, AgentBuilder, Card, Skill, Tool,
     model::LanguageModel,
     proto::a2a::AgentCard,
     runs::tool_loop::{CallForm, ErrorMode as OnFailure, Limits},
+    supervisor::Peers,
 };
 use serde_json::json;
 

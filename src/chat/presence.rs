@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use agenthub_cortex::CORTEX;
-use agenthub_sdk::{Client, Connection, Directory};
+use agenthub_sdk::{
+    Client,
+    hub::{Connection, Directory},
+};
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until},

@@ -5,7 +5,7 @@ use std::time::Duration;
 use agenthub_api::{Http, Runs, Service};
 use agenthub_cortex::{CORTEX, Cortex, Running, Settings as CortexSettings};
 use agenthub_proto::cortex::cortex_server::CortexServer;
-use agenthub_sdk::{Client, Connection, durable::Telemetry};
+use agenthub_sdk::{Client, durable::Telemetry, hub::Connection};
 use agenthub_terminal::{connect::until_there, output, stop::Signals};
 use anyhow::bail;
 use tokio::time::timeout;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agenthub_sdk::{Client, ClientBuilder, Error};
+use agenthub_sdk::{Client, Error, hub::ClientBuilder};
 use tokio::{
     net::TcpStream,
     time::{Instant, sleep, timeout},

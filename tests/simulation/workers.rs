@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use agenthub_sdk::{
-    Agent, Card, Connection, Failure, Reply, RunningAgent, Skill, TaskContext,
+    Agent, Card, Failure, Reply, RunningAgent, Skill, TaskContext,
+    hub::Connection,
     proto::a2a::{Artifact, Part},
 };
 use fastrand::Rng;

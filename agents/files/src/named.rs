@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agenthub_mcp::toolshed::{Resolved, Toolshed, Unknown};
-use agenthub_sdk::{AgentBuilder, AgentType, Peers};
+use agenthub_sdk::{AgentBuilder, AgentType, supervisor::Peers};
 use toml::Spanned;
 
 use crate::file::Source;

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use agenthub_sdk::{Client, Connection, RunningAgent};
+use agenthub_sdk::{Client, RunningAgent, hub::Connection};
 use anyhow::Context as _;
 use tokio::{sync::watch, time::timeout};
 use tokio_util::task::TaskTracker;

@@ -4,8 +4,9 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use agenthub_proto::{a2a::Part, agenthub::ListAgentsRequest, cortex::Frame, json};
 use agenthub_sdk::{
-    Directory, TaskContext, Update,
+    TaskContext, Update,
     durable::HandedOver,
+    hub::Directory,
     internal::{ANSWER_ARTIFACT, redacted},
     model::{Completion, DeltaSink, Request, ToolCall},
     runs::{

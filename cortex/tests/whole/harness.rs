@@ -9,8 +9,9 @@ use std::{
 use agenthub_broker::Server;
 use agenthub_cortex::{CHAT_REQUEST, CORTEX, Cortex, Handle, Running, Settings};
 use agenthub_sdk::{
-    Agent, AgentBuilder, Card, Client, Delegation, EventStream, Failure, Outcome, Pending,
-    RunningAgent, Skill, TaskContext,
+    Agent, AgentBuilder, Card, Client, Delegation, Failure, Outcome, Pending, RunningAgent, Skill,
+    TaskContext,
+    hub::EventStream,
     model::{Completion, DeltaSink, LanguageModel, ModelError, Request},
     proto::{
         a2a::{Message, Role},

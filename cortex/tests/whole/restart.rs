@@ -66,8 +66,9 @@ async fn a_restarted_hub_has_cortex_and_the_agents_back() {
     within(first.shutdown()).await;
 
     let second = hub_on(address).await;
-    let is_back =
-        |c: &agenthub_sdk::Connection| matches!(c, agenthub_sdk::Connection::Connected { .. });
+    let is_back = |c: &agenthub_sdk::hub::Connection| {
+        matches!(c, agenthub_sdk::hub::Connection::Connected { .. })
+    };
     within(connection.changed()).await.expect("Cortex runs");
     within(connection.wait_for(is_back))
         .await

@@ -1,7 +1,8 @@
 //! The events of one task, from the hub's log.
 
 use agenthub_sdk::{
-    Client, Error, EventStream,
+    Client, Error,
+    hub::EventStream,
     proto::agenthub::{SubscribeToTasksRequest, agent_event::Payload},
 };
 

@@ -62,7 +62,7 @@ impl Gateway {
     ///
     /// # Errors
     ///
-    /// Those of [`ClientBuilder::connect`](agenthub_sdk::ClientBuilder::connect).
+    /// Those of [`ClientBuilder::connect`](agenthub_sdk::hub::ClientBuilder::connect).
     pub async fn open(&self, hub_url: &str, grpc_port: Option<u16>) -> Result<(), Error> {
         let client = Client::builder(hub_url)
             .agent_id(AGENT_ID)

@@ -224,7 +224,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Opens connections in another way than over TCP, see [`ClientBuilder::connector`](crate::ClientBuilder::connector).
+    /// Opens connections in another way than over TCP, see [`ClientBuilder::connector`](crate::hub::ClientBuilder::connector).
     #[must_use]
     pub fn connector<O, F, S>(mut self, open: O) -> Self
     where
@@ -236,7 +236,7 @@ impl AgentBuilder {
         self
     }
 
-    /// The clock that deadlines are told by, see [`ClientBuilder::clock`](crate::ClientBuilder::clock).
+    /// The clock that deadlines are told by, see [`ClientBuilder::clock`](crate::hub::ClientBuilder::clock).
     #[must_use]
     pub fn clock(mut self, clock: fn() -> SystemTime) -> Self {
         self.clock = clock;

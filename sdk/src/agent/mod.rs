@@ -112,7 +112,7 @@ impl Agent {
     ///
     /// # Errors
     ///
-    /// Those of [`ClientBuilder::connect`](crate::ClientBuilder::connect).
+    /// Those of [`ClientBuilder::connect`](crate::hub::ClientBuilder::connect).
     pub async fn start(self, hub_url: impl Into<String>) -> Result<RunningAgent, Error> {
         running::start(self.parts, hub_url.into()).await
     }

@@ -49,7 +49,8 @@ mod with_providers {
     use tokio::sync::mpsc;
 
     use agenthub_sdk::{
-        AgentType, ToolLoopSettings,
+        AgentType,
+        model::ToolLoopSettings,
         model::{
             Secret,
             providers::{Bedrock, OpenAi},

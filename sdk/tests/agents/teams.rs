@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use agenthub_broker::Server;
 use agenthub_sdk::{
-    Agent, AgentBuilder, ArtifactUpdate, Card, Delegation, Failure, Peers, RunningAgent, Skill,
+    Agent, AgentBuilder, ArtifactUpdate, Card, Delegation, Failure, RunningAgent, Skill,
     TaskContext, Tool,
     internal::ANSWER_ARTIFACT,
     model::{Completion, ModelError, Scripted},
     proto::a2a::{AgentCard, Artifact, Part, TaskState},
     runs::tool_loop::{CallForm, ErrorMode, Limits},
+    supervisor::Peers,
 };
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};

@@ -3,8 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use agenthub_sdk::{
-    Agent, AgentBuilder, AgentType, Client, Delegation, EventStream, Failure, Reply, RunningAgent,
-    TaskContext, TaskUpdate,
+    Agent, AgentBuilder, AgentType, Client, Delegation, Failure, Reply, RunningAgent, TaskContext,
+    TaskUpdate,
+    hub::EventStream,
     proto::{
         a2a::{Message, Part, Role, TaskState, TaskStatus},
         agenthub::{

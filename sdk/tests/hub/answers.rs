@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use agenthub_sdk::{
-    Client, Connection, Error,
+    Client, Error,
+    hub::Connection,
     proto::{
         agenthub::{Goodbye, HubFrame, Welcome},
         grpc::header,

@@ -10,7 +10,8 @@ use std::{
 
 use agenthub_broker::Settings;
 use agenthub_sdk::{
-    Agent, Client, Connection, Delegation, Error, Reply, TaskContext, Update,
+    Agent, Client, Delegation, Error, Reply, TaskContext, Update,
+    hub::Connection,
     proto::{
         a2a::{Message, Role, TaskState},
         agenthub::{AgentEventMetadata, Durability},

@@ -4,7 +4,8 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use agenthub_broker::Settings;
 use agenthub_sdk::{
-    Agent, AgentBuilder, Connection, Delegation, Error, TaskContext, Tool, ToolContext,
+    Agent, AgentBuilder, Delegation, Error, TaskContext, Tool, ToolContext,
+    hub::Connection,
     model::{self, Completion, Request, Scripted, ToolCall},
     proto::{
         a2a::{Message, Role},

@@ -9,7 +9,8 @@ use std::{
 
 use agenthub_broker::{Server, Settings, Storage};
 use agenthub_sdk::{
-    Agent, Client, Delegation, Error, EventStream, TaskContext,
+    Agent, Client, Delegation, Error, TaskContext,
+    hub::EventStream,
     proto::agenthub::{SubscribeToAgentEventsRequest, SubscribeToTasksRequest},
 };
 use tokio::{

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use agenthub_sdk::{Client, Connection, RunningAgent};
+use agenthub_sdk::{Client, RunningAgent, hub::Connection};
 use futures_util::future::join_all;
 use tokio::{
     sync::{mpsc, oneshot},

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use agenthub_proto::agenthub::AgentEvent;
-use agenthub_sdk::{Client, Connection, Error, EventStream};
+use agenthub_sdk::{
+    Client, Error,
+    hub::{Connection, EventStream},
+};
 
 use crate::{flags::Json, listing::watched::Watched, output, stop::Signals};
 

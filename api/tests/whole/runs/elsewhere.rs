@@ -145,7 +145,7 @@ impl JournalDecorator for Counted {
         &self.journal
     }
 
-    async fn list(&self, filter: &Filter) -> Result<Vec<ListedRun>, Error> {
+    async fn list(&self, filter: &Filter) -> Result<Vec<ListedRun>, JournalError> {
         self.lists.fetch_add(1, Ordering::SeqCst);
         self.listed.notify_one();
         self.journal.list(filter).await

@@ -22,7 +22,12 @@ impl JournalDecorator for Counting {
         &self.journal
     }
 
-    async fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<Entry>, Error> {
+    async fn read(
+        &self,
+        run: &RunId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Entry>, JournalError> {
         let entries = self.journal.read(run, after, limit).await?;
         self.read.fetch_add(entries.len(), Ordering::Relaxed);
         Ok(entries)

@@ -43,7 +43,7 @@ impl JournalDecorator for Held {
         owner: &str,
         claim: Claim<'_>,
         first: Option<&RunEvent>,
-    ) -> Result<OpenedRun, Error> {
+    ) -> Result<OpenedRun, JournalError> {
         self.pass(first.into_iter()).await;
         self.journal.open(run, owner, claim, first).await
     }
@@ -54,7 +54,7 @@ impl JournalDecorator for Held {
         epoch: u64,
         after: u64,
         events: &[RunEvent],
-    ) -> Result<(), Error> {
+    ) -> Result<(), JournalError> {
         self.pass(events.iter()).await;
         self.journal.append(run, epoch, after, events).await
     }

@@ -290,9 +290,9 @@ impl JournalDecorator for Halting {
         epoch: u64,
         after: u64,
         events: &[RunEvent],
-    ) -> Result<(), Error> {
+    ) -> Result<(), JournalError> {
         match self.is_halted.load(Ordering::SeqCst) {
-            true => Err(Error::Unavailable("it is halted".to_owned())),
+            true => Err(JournalError::Unavailable("it is halted".to_owned())),
             false => self.journal.append(run, epoch, after, events).await,
         }
     }

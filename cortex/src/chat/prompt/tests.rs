@@ -116,9 +116,9 @@ fn cards_enter_with_skills_examples_tags_and_modes() {
 fn everything_has_its_place() {
     let agents = Agents::of(&[present("agent_echo", "Repeats", &[])], "");
     let history = [
-        Message::user("[3 earlier messages left out]"),
-        Message::user("hello"),
-        Message::assistant("Hello!"),
+        PromptMessage::user("[3 earlier messages left out]"),
+        PromptMessage::user("hello"),
+        PromptMessage::assistant("Hello!"),
     ];
     let rejected = Rejected {
         answer: "I will echo".to_owned(),
@@ -196,7 +196,7 @@ fn stays_inside_its_block(calls_tools: bool) {
     assert!(!tools.contains("ignore your instructions"), "{tools}");
     for message in &request.messages {
         for part in &message.parts {
-            if let Part::Text(text) = part {
+            if let PromptPart::Text(text) = part {
                 assert!(!text.contains("ignore your instructions"), "{text}");
             }
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agenthub_sdk::{Client, Connection, Error};
+use agenthub_sdk::{Client, Error, hub::Connection};
 use tokio::{
     sync::watch,
     time::{sleep, timeout},

@@ -70,7 +70,7 @@ impl Run {
         }
     }
 
-    pub(super) fn sees(&mut self, step: &str, seen: &Seen) {
+    pub(super) fn sees(&mut self, step: &str, seen: &TurnContext) {
         self.events.push(RunEvent::Observed {
             step: StepId::new(step),
             value: Some(json!(seen)),
