@@ -8,11 +8,11 @@ use std::{
     path::Path,
 };
 
+use agenthub_documents::Place;
 use agenthub_proto::{
     cortex::{Constraints, RunBudget, StartRunRequest},
     json,
 };
-use agenthub_sop::Place;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

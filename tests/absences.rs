@@ -5,8 +5,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-const ROOMS: [&str; 12] = [
-    "agents", "api", "broker", "cortex", "gateway", "models", "proto", "runs", "sdk", "sop", "src",
+const ROOMS: [&str; 13] = [
+    "agents",
+    "api",
+    "broker",
+    "cortex",
+    "documents",
+    "gateway",
+    "models",
+    "proto",
+    "runs",
+    "sdk",
+    "sop",
+    "src",
     "terminal",
 ];
 
@@ -176,8 +187,12 @@ fn rooms_know_only_those_below_them() {
     assert_eq!(depends_on("gateway/a2a"), ["outbound", "sdk"]);
     assert_eq!(depends_on("gateway/outbound"), [""; 0]);
     assert_eq!(depends_on("gateway/mcp"), ["sdk"]);
-    assert_eq!(depends_on("terminal"), ["proto", "sdk"]);
-    assert_eq!(depends_on("sop"), ["agents", "mcp", "sdk", "terminal"]);
+    assert_eq!(depends_on("terminal"), ["documents", "proto", "sdk"]);
+    assert_eq!(depends_on("documents"), [""; 0]);
+    assert_eq!(
+        depends_on("sop"),
+        ["agents", "documents", "mcp", "sdk", "terminal"]
+    );
     for (file, code) in sources() {
         let is_choice = file.starts_with("src/") || file.starts_with("models/src");
         assert!(

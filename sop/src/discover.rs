@@ -7,11 +7,12 @@ use std::{
     sync::Arc,
 };
 
+use agenthub_documents::choice;
 use agenthub_sdk::proto::slug::slug;
 
 use crate::{
     Definition, Fault, Format, Kind, Loaded,
-    loader::{faults::choice, files::is_skipped, load, load::format},
+    loader::{files::is_skipped, load, load::format},
     overlooked::overlooked,
     parse,
 };

@@ -1,6 +1,6 @@
 //! Says what is wrong in the file of a brief, and where.
 
-use agenthub_sop::{
+use agenthub_documents::{
     Place,
     yaml::{self, Kind, Unread},
 };

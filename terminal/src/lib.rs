@@ -8,6 +8,7 @@ pub mod calls;
 pub mod commands;
 pub mod complete;
 pub mod connect;
+pub mod faults;
 pub mod flags;
 pub mod ids;
 mod listen;

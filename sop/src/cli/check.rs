@@ -8,14 +8,14 @@ use std::{
 };
 
 use agenthub_mcp::toolshed::Toolshed;
-use agenthub_terminal::output;
+use agenthub_terminal::{faults::show, output};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::{
     args::Check,
     names::{folder_of, misspelt, unknown},
-    news::{count, show},
+    news::count,
     program::{Program, Settings},
     team_folder::advised,
     workshop::uses,

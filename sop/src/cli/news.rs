@@ -1,14 +1,10 @@
 //! News for people of a team and of faults in files.
 
-use std::{
-    env,
-    io::{self, IsTerminal},
-    sync::Arc,
-};
+use std::sync::Arc;
 
-use agenthub_terminal::output;
+use agenthub_terminal::{faults::show, output};
 
-use crate::{Fault, Kind, Member, News};
+use crate::{Kind, Member, News};
 
 /// Tells what happens in a team, on stderr. What happens while it starts is told in one go by whoever starts it.
 pub(super) fn tell() -> Arc<dyn Fn(&News) + Send + Sync> {
@@ -29,13 +25,6 @@ pub(super) fn tell_faults() -> Arc<dyn Fn(&News) + Send + Sync> {
             show(fault);
         }
     })
-}
-
-/// Shows what is wrong with a file on stderr: the line, the place in it, and what to do.
-pub(super) fn show(fault: &Fault) {
-    let is_coloured = io::stderr().is_terminal() && env::var_os("NO_COLOR").is_none();
-    let text = fault.rendered(is_coloured);
-    output::aside(text.trim_end());
 }
 
 fn line(news: &News) -> Option<String> {
@@ -92,6 +81,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::*;
+    use crate::Fault;
 
     #[test]
     fn each_piece_of_news_is_a_line_that_names_the_agent_and_its_file() {

@@ -2,9 +2,9 @@
 
 use std::{path::Path, sync::Arc};
 
-use agenthub_terminal::calls;
+use agenthub_terminal::{calls, faults::show};
 
-use super::{args::DEFAULT_DIR, news::show, program::Settings};
+use super::{args::DEFAULT_DIR, program::Settings};
 use crate::{Definition, Discovered, Fault, StartError, discover};
 
 /// A folder with somebody who leads.

@@ -1,16 +1,18 @@
 //! Fields of front matter, checked one by one.
 
+use agenthub_documents::{
+    Place, meant,
+    yaml::{Node, Value},
+};
+
 use super::{
-    faults::{Faults, meant},
+    faults::Faults,
     front::BEGIN,
     inputs::{self, Input, written},
     mapping::{Field, Mapping, Placed},
     name,
 };
-use crate::{
-    ErrorMode, Format, Kind, Place, ToolName,
-    yaml::{Node, Value},
-};
+use crate::{ErrorMode, Format, Kind, ToolName};
 
 /// Keys of front matter.
 const KEYS: [&str; 10] = [

@@ -1,14 +1,14 @@
 //! Inputs of an agent besides a task, and the JSON Schema of them.
 
+use agenthub_documents::{
+    Place, choice, meant,
+    yaml::{self, Key, Node},
+};
 use serde_json::{Map, Value, json};
 
 use super::{
-    faults::{Faults, choice, meant},
+    faults::Faults,
     mapping::{Field, Mapping},
-};
-use crate::{
-    Place,
-    yaml::{self, Key, Node},
 };
 
 /// The field of an agent's tool that says what is to be done; no input has its name.

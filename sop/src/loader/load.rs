@@ -2,10 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use agenthub_documents::{
+    choice, explain, quoted,
+    yaml::{self, Node},
+};
 use sha2::{Digest, Sha256};
 
 use super::{
-    faults::{Faults, choice},
+    faults::Faults,
     fields::{self, Fields},
     files::{files, is_skill},
     front::{self, BEGIN, Parts},
@@ -15,13 +19,8 @@ use super::{
     path::{stem, text},
     rules::rules,
     sections::{Sections, sections},
-    unread,
 };
-use crate::{
-    Definition, Fault, Format, Place,
-    discover::FOR_PEOPLE,
-    yaml::{self, Node},
-};
+use crate::{Definition, Fault, Format, Place, discover::FOR_PEOPLE};
 
 /// The largest description and schema together, in bytes: a card that the hub takes has room for them.
 const MAX_CARD: usize = 48 * 1024;
@@ -178,15 +177,16 @@ pub(super) fn node(front: &str, format: Format, faults: &mut Faults<'_>) -> Opti
             Ok(node) => return Some(node),
             Err(unread) => unread,
         };
-        let quoted = match format {
-            Format::Skill => unread::quoted(&text, &unread),
+        let mended = match format {
+            Format::Skill => quoted(&text, &unread),
             Format::Sop | Format::AgentSop => None,
         };
-        let (Some(quoted), Some(place)) = (quoted, unread.place) else {
-            unread::tell(&unread, &text, faults);
+        let (Some(mended), Some(place)) = (mended, unread.place) else {
+            let (place, message, help) = explain(&unread, &text, "front matter");
+            faults.error(place, message, help);
             return None;
         };
-        text = quoted;
+        text = mended;
         faults.warning(
             place,
             "a colon stands here where none can be; it is taken as part of the text",

@@ -1,10 +1,11 @@
 //! Reads the fields of a mapping, and tells what is wrong with them.
 
-use super::faults::{Faults, choice, meant};
-use crate::{
-    Place,
+use agenthub_documents::{
+    Place, choice, meant,
     yaml::{Key, Node, Value},
 };
+
+use super::faults::Faults;
 
 /// The fields of a mapping, each once.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 //! `peek.rs` looks at a file that may be wrong, and `asking.rs` tells whom its text asks.
 
 mod asking;
-pub(crate) mod faults;
+mod faults;
 mod fields;
 pub(crate) mod files;
 mod front;
@@ -16,7 +16,6 @@ mod path;
 mod peek;
 mod rules;
 mod sections;
-mod unread;
 
 pub use load::{Loaded, load, parse};
 pub(crate) use peek::asked;

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::super::news;
+use agenthub_terminal::faults;
+
 use crate::{Discovered, Fault, Member, News};
 
 /// Faults that were shown. Clones share them.
@@ -12,7 +13,7 @@ pub(super) struct ShownFaults(Arc<Mutex<Vec<Fault>>>);
 impl ShownFaults {
     /// Shows what is wrong, and keeps it.
     pub(super) fn show(&self, faults: Vec<Fault>) {
-        faults.iter().for_each(news::show);
+        faults.iter().for_each(faults::show);
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -24,7 +24,7 @@ pub struct Place {
 
 impl Place {
     /// Bytes of a text at this place. What is beyond its line or the text is the end of that.
-    pub(crate) fn bytes(self, text: &str) -> Range<usize> {
+    pub fn bytes(self, text: &str) -> Range<usize> {
         let before = text
             .split_inclusive('\n')
             .take(self.line.saturating_sub(1) as usize)

@@ -1,31 +1,38 @@
-//! Says in plain words why front matter is no YAML.
+//! Says in plain words why a document is no YAML.
 
-use super::{faults::Faults, front::BEGIN};
 use crate::{
     Place,
     yaml::{Kind, Syntax, Unread},
 };
 
+/// The beginning of a document.
+const BEGIN: Place = Place {
+    line: 1,
+    column: 1,
+    length: 0,
+};
+
 /// The fault, and what to do.
 type Words = (String, String);
 
-/// Tells why front matter can't be read.
-pub(crate) fn tell(unread: &Unread, front: &str, faults: &mut Faults<'_>) {
+/// The place of the fault for which a document can't be read, the fault, and what to do. `what` is the kind of document, such as
+/// `front matter`.
+pub fn explain(unread: &Unread, text: &str, what: &str) -> (Place, String, String) {
     let place = unread.place.filter(|place| place.line > 0).unwrap_or(BEGIN);
     let place = match &unread.kind {
-        Kind::Syntax(Syntax::Tab) => tab(front, place),
-        Kind::Syntax(Syntax::NotClosed) => open(front, place).unwrap_or(place),
+        Kind::Syntax(Syntax::Tab) => tab(text, place),
+        Kind::Syntax(Syntax::NotClosed) => open(text, place).unwrap_or(place),
         _ => place,
     };
-    let (message, help) = said(unread, front, place);
-    faults.error(place, message, help);
+    let (message, help) = said(unread, text, place, what);
+    (place, message, help)
 }
 
-fn said(unread: &Unread, front: &str, place: Place) -> Words {
+fn said(unread: &Unread, text: &str, place: Place, what: &str) -> Words {
     match &unread.kind {
-        Kind::Syntax(Syntax::Colon) => colon(front, place),
+        Kind::Syntax(Syntax::Colon) => colon(text, place),
         Kind::Syntax(Syntax::Tab) => words(
-            "a tab stands here; front matter is indented with spaces",
+            &format!("a tab stands here; the {what} is indented with spaces"),
             "use spaces instead of tabs",
         ),
         Kind::Syntax(Syntax::NotClosed) => words(
@@ -58,19 +65,19 @@ fn said(unread: &Unread, front: &str, place: Place) -> Words {
             "the name of a field is one word",
         ),
         Kind::SecondDocument => words(
-            "something follows after the end of the front matter",
-            "leave `...` out, or end the front matter with `---` above it",
+            &format!("something follows after the end of the {what}"),
+            "leave out what follows from here on: a file is one document",
         ),
         Kind::TooMuch => words(
-            "this is more, or deeper, than front matter can hold",
-            "leave out what does not belong to the agent",
+            &format!("this is more, or deeper, than the {what} can hold"),
+            "leave out what does not belong there",
         ),
         Kind::Syntax(Syntax::Other)
         | Kind::UnknownField(_)
         | Kind::DuplicateKey(_)
         | Kind::NonFinite
         | Kind::Other => words(
-            &format!("the front matter is no YAML: {}", unread.why),
+            &format!("the {what} is no YAML: {}", unread.why),
             "a field is its name, a colon, a space and its value, such as `name: researcher`",
         ),
     }
@@ -81,10 +88,10 @@ fn words(message: &str, help: &str) -> Words {
 }
 
 /// A colon where none can be.
-fn colon(front: &str, place: Place) -> Words {
-    let line = line(front, place);
-    let before = &front[line.start..place.bytes(front).start];
-    let text = &front[line];
+fn colon(text: &str, place: Place) -> Words {
+    let line = line(text, place);
+    let before = &text[line.start..place.bytes(text).start];
+    let text = &text[line];
     match (text.split_once(": "), before.trim_start().contains(": ")) {
         (Some((key, value)), true) if !value.contains('"') => words(
             "a second colon stands in this line",
@@ -110,8 +117,8 @@ fn colon(front: &str, place: Place) -> Words {
 }
 
 /// The tab that is meant: the first that indents a line from here on.
-fn tab(front: &str, place: Place) -> Place {
-    let lines = front.lines().zip(1..).skip(place.line as usize - 1);
+fn tab(text: &str, place: Place) -> Place {
+    let lines = text.lines().zip(1..).skip(place.line as usize - 1);
     let found = lines.filter_map(|(line, number)| {
         let indent = &line[..line.len() - line.trim_start().len()];
         let column = indent.chars().position(|c| c == '\t')?;
@@ -125,8 +132,8 @@ fn tab(front: &str, place: Place) -> Place {
 }
 
 /// The nearest value above a place that begins with a quote or a bracket and does not end in its line.
-fn open(front: &str, place: Place) -> Option<Place> {
-    let above: Vec<(u32, &str)> = (1..=place.line).zip(front.lines()).collect();
+fn open(text: &str, place: Place) -> Option<Place> {
+    let above: Vec<(u32, &str)> = (1..=place.line).zip(text.lines()).collect();
     let above = above.into_iter().rev();
     above
         .filter_map(|(number, line)| {
@@ -163,18 +170,18 @@ fn line(text: &str, place: Place) -> std::ops::Range<usize> {
 }
 
 /// The text with the value of a line in quotes, if a colon in it is what can't be read. Other programs read such lines.
-pub(crate) fn quoted(front: &str, unread: &Unread) -> Option<String> {
+pub fn quoted(text: &str, unread: &Unread) -> Option<String> {
     if unread.kind != Kind::Syntax(Syntax::Colon) {
         return None;
     }
-    let range = line(front, unread.place?);
-    let (key, value) = front[range.clone()].split_once(": ")?;
+    let range = line(text, unread.place?);
+    let (key, value) = text[range.clone()].split_once(": ")?;
     let value = value.trim();
     let is_plain = !key.contains([' ', '"', '\'', '#'])
         && value.contains(':')
         && !value.starts_with(['"', '\'', '[', '{', '|', '>', '&', '*']);
     is_plain.then(|| {
-        let (before, after) = (&front[..range.start], &front[range.end..]);
+        let (before, after) = (&text[..range.start], &text[range.end..]);
         format!("{before}{key}: '{}'{after}", value.replace('\'', "''"))
     })
 }

@@ -1,0 +1,14 @@
+//! Files that people write: YAML with the place of everything, and faults that show their line.
+//!
+//! [`yaml`] reads a document (JSON is YAML, too), [`explain`] says in plain words why one can't be read, and a [`Fault`] is something wrong
+//! with a file: where, what, and what to do.
+
+mod fault;
+mod rendered;
+mod unread;
+mod words;
+pub mod yaml;
+
+pub use fault::{Fault, Place, Severity};
+pub use unread::{explain, quoted};
+pub use words::{choice, meant};
