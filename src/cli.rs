@@ -15,6 +15,7 @@ use agenthub_terminal::{
     commands::{Agents, Mailboxes, Publish, Tasks},
     flags::{Folder, Hub, Json, Keep, Model, Serve},
 };
+use agenthub_workflow::cli::WorkflowCommand;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -70,6 +71,9 @@ pub(crate) enum Command {
     /// Runs, asks and checks teams of agents that are written in Markdown
     #[command(subcommand)]
     Sop(Sop),
+    /// Checks and draws workflows, and prints the schema of their files
+    #[command(subcommand)]
+    Workflow(WorkflowCommand),
     /// Serves the hub's agents as tools to any MCP client, over stdin and stdout or over HTTP
     Mcp(Mcp),
     /// Shows and removes the agents of a hub
@@ -141,6 +145,10 @@ impl Cli {
             Command::Run(run) => run.layer(),
             Command::Runs(runs) => runs.layer(),
             Command::Sop(sop) => sop.layer(),
+            Command::Workflow(WorkflowCommand::Validate(validate)) => Layer {
+                hub: validate.hub.hub.clone(),
+                ..Layer::default()
+            },
             Command::Mcp(mcp) => mcp.layer(),
             Command::Log(log) => Layer {
                 data: log.data().cloned(),
@@ -166,6 +174,7 @@ impl Command {
             | Self::Run(_)
             | Self::Runs(_)
             | Self::Sop(_)
+            | Self::Workflow(_)
             | Self::Mcp(_)
             | Self::Log(_)
             | Self::Completions { .. }

@@ -41,6 +41,10 @@ pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<
         Command::Run(args) => return run::run(*args, &settings).await,
         Command::Runs(args) => return runs::run(args, &settings).await,
         Command::Sop(args) => return sop::run(args, settings).await,
+        Command::Workflow(args) => {
+            log(CLIENT_LEVEL)?;
+            return agenthub_workflow::cli::run(args, &settings.hub).await;
+        }
         Command::Broker(args) => {
             log(SERVER_LEVEL)?;
             broker::run(&args, &settings).await?;

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-const ROOMS: [&str; 13] = [
+const ROOMS: [&str; 14] = [
     "agents",
     "api",
     "broker",
@@ -19,6 +19,7 @@ const ROOMS: [&str; 13] = [
     "sop",
     "src",
     "terminal",
+    "workflow",
 ];
 
 fn root() -> &'static Path {
@@ -155,6 +156,17 @@ fn decisions_know_neither_runtime_nor_network() {
         "sop/src/loader/rules.rs",
         "sop/src/loader/sections.rs",
         "sop/src/team/changes.rs",
+        "workflow/src/building.rs",
+        "workflow/src/connecting.rs",
+        "workflow/src/graph.rs",
+        "workflow/src/linear.rs",
+        "workflow/src/shape.rs",
+        "workflow/src/strategy.rs",
+        "workflow/src/strategy/compensating.rs",
+        "workflow/src/strategy/evaluating.rs",
+        "workflow/src/strategy/working.rs",
+        "workflow/src/template.rs",
+        "workflow/src/uses.rs",
     ] {
         let text = read(file);
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
@@ -193,6 +205,7 @@ fn rooms_know_only_those_below_them() {
         depends_on("sop"),
         ["agents", "documents", "mcp", "sdk", "terminal"]
     );
+    assert_eq!(depends_on("workflow"), ["documents", "sdk", "terminal"]);
     for (file, code) in sources() {
         let is_choice = file.starts_with("src/") || file.starts_with("models/src");
         assert!(
@@ -268,7 +281,7 @@ const LIBRARIES: [(&str, &[&str]); 15] = [
     ("tokio-postgres", &["runs"]),
     ("deadpool-postgres", &["runs"]),
     ("pulldown-cmark", &["sop"]),
-    ("serde-saphyr", &["sop"]),
+    ("serde-saphyr", &["documents"]),
     ("notify", &["sop"]),
     ("whatlang", &["agents"]),
     ("rustyline", &["."]),

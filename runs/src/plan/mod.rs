@@ -38,6 +38,7 @@ pub use faults::Fault;
 pub use fitting::fits;
 pub use name::{InvalidName, StepName};
 pub use patch::patched;
+pub use reference_faults::leads_nowhere;
 pub use references::{InvalidReference, Reference, Source, references};
 pub use resolving::{ResolveError, Scope, resolve};
 pub use schemas::violations;

@@ -128,7 +128,8 @@ fn wrong(plan: &Plan, text: &str, terms: &Terms) -> Vec<String> {
     wrong.collect()
 }
 
-fn leads_nowhere(plan: &Plan, reference: &Reference, terms: &Terms) -> Option<String> {
+/// Reason why a reference leads to no value; `None` if it may lead to one.
+pub fn leads_nowhere(plan: &Plan, reference: &Reference, terms: &Terms) -> Option<String> {
     let known = match reference.source() {
         Source::Objective => return None,
         Source::Input => terms.input,

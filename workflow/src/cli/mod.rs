@@ -1,0 +1,46 @@
+//! `agenthub workflow`: workflows from the command line.
+//!
+//! [`run`] is all that a program mounts, with [`WorkflowCommand`] for its arguments.
+
+mod args;
+mod validate;
+
+use std::process::ExitCode;
+
+use agenthub_terminal::{faults, output};
+
+pub use args::{Format, Graph, Validate, WorkflowCommand};
+
+use crate::{dot, load, mermaid, schema};
+
+/// Checks or draws a workflow, or prints the schema of its files. `hub` is the address of the settings.
+///
+/// # Errors
+///
+/// What there is to print in one line; what is wrong with files was shown, and then the exit code is told.
+pub async fn run(command: WorkflowCommand, hub: &str) -> anyhow::Result<ExitCode> {
+    match command {
+        WorkflowCommand::Validate(args) => validate::run(&args, hub).await,
+        WorkflowCommand::Schema => {
+            output::line(format!("{:#}", schema()))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        WorkflowCommand::Graph(args) => graph(&args),
+    }
+}
+
+fn graph(args: &Graph) -> anyhow::Result<ExitCode> {
+    let workflow = match load(&args.file, None) {
+        Ok(workflow) => workflow,
+        Err(found) => {
+            found.iter().for_each(faults::show);
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    let text = match args.format {
+        Format::Mermaid => mermaid(&workflow),
+        Format::Dot => dot(&workflow),
+    };
+    output::line(text.trim_end())?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,75 @@
+//! `agenthub workflow validate`
+
+use std::process::ExitCode;
+
+use agenthub_documents::Fault;
+use agenthub_sdk::proto::agenthub::ListAgentsRequest;
+use agenthub_terminal::{connect, faults, output};
+use serde_json::json;
+
+use super::args::Validate;
+use crate::{Offers, Workflow, load};
+
+/// Says all that is wrong with the files.
+pub(super) async fn run(args: &Validate, hub: &str) -> anyhow::Result<ExitCode> {
+    let is_named = args.hub.is_named(hub);
+    let is_asked = !args.offline && (is_named || connect::listens(hub).await);
+    let offers = match is_asked {
+        true => Some(offers(hub).await?),
+        false => None,
+    };
+    let mut workflows: Vec<Workflow> = Vec::new();
+    let mut found: Vec<Fault> = Vec::new();
+    for file in &args.files {
+        match load(file, offers.as_ref()) {
+            Ok(workflow) => {
+                if !args.json {
+                    let line = fine(&file.display().to_string(), &workflow);
+                    output::line(output::plain(&line))?;
+                }
+                workflows.push(workflow);
+            }
+            Err(faults) => found.extend(faults),
+        }
+    }
+    if args.json {
+        let names: Vec<&str> = workflows.iter().map(|w| w.name.as_str()).collect();
+        let report = json!({
+            "ok": found.is_empty(),
+            "workflows": names,
+            "faults": found,
+            "agentsChecked": offers.is_some(),
+        });
+        output::line(report.to_string())?;
+    } else {
+        found.iter().for_each(faults::show);
+        if offers.is_none() && !args.offline {
+            output::aside(format!(
+                "no hub listens at {hub}: whether its agents and skills are there was not checked"
+            ));
+        }
+    }
+    Ok(match found.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+/// What the agents of a hub offer.
+async fn offers(hub: &str) -> anyhow::Result<Offers> {
+    let client = connect::client(hub, None).await?;
+    let agents = client.all_agents(ListAgentsRequest::default()).await?;
+    client.close().await;
+    Ok(Offers::of(
+        agents.iter().filter_map(|agent| agent.agent_card.as_ref()),
+    ))
+}
+
+fn fine(file: &str, workflow: &Workflow) -> String {
+    let steps = workflow.graph.all().len();
+    let steps = match steps {
+        1 => "1 step".to_owned(),
+        n => format!("{n} steps"),
+    };
+    format!("{file} is fine: {}, {steps}", workflow.name)
+}

@@ -1,0 +1,237 @@
+//! The expression language: expressions of Jinja, as minijinja evaluates them.
+//!
+//! An expression computes a value of values, such as `draft.output.score >= 0.8 and workflow.input.language == "en"`. It reads no file, calls
+//! no program and changes nothing. Its length, its steps and its result are bounded; a value that is not there is an error, not nothing.
+
+use std::{
+    collections::BTreeSet,
+    fmt,
+    sync::{Arc, OnceLock},
+};
+
+use minijinja::{Environment, ErrorKind, UndefinedBehavior, value::Serde};
+use serde_json::{Map, Value};
+
+/// The longest expression, in bytes.
+pub(crate) const MAX_BYTES: usize = 2_000;
+
+/// Steps of an evaluation, at most; text counts as well, by its length.
+const FUEL: u64 = 200_000;
+
+/// Depth of an expression, at most.
+const MAX_DEPTH: usize = 64;
+
+/// The largest result, in bytes of JSON.
+const MAX_RESULT: usize = 1 << 20;
+
+/// An expression that can be evaluated. Clones share it.
+#[derive(Clone)]
+pub struct Expression {
+    text: Arc<str>,
+    compiled: Arc<minijinja::Expression<'static, 'static>>,
+}
+
+/// Error: a text is no expression, or it has no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ExpressionError(String);
+
+impl Expression {
+    /// Reads an expression.
+    ///
+    /// # Errors
+    ///
+    /// It is none, is longer than 2,000 bytes, or calls something that is not there.
+    pub fn new(text: &str) -> Result<Self, ExpressionError> {
+        if text.len() > MAX_BYTES {
+            let why = format!("it is longer than {MAX_BYTES} bytes");
+            return Err(ExpressionError(why));
+        }
+        let compiled = environment().compile_expression_owned(text.to_owned());
+        let compiled = compiled.map_err(|error| ExpressionError(words(&error)))?;
+        Ok(Self {
+            text: text.into(),
+            compiled: Arc::new(compiled),
+        })
+    }
+
+    /// The names that it reads: the variable, with the fields that it names of it, such as `draft.output.score`.
+    pub(crate) fn names(&self) -> BTreeSet<String> {
+        let functions: BTreeSet<&str> = environment().globals().map(|(name, _)| name).collect();
+        let mut names: BTreeSet<String> = self
+            .compiled
+            .undeclared_variables(true)
+            .into_iter()
+            .collect();
+        names.extend(self.compiled.undeclared_variables(false));
+        names.retain(|name| !functions.contains(name.split('.').next().unwrap_or_default()));
+        names
+    }
+
+    /// Its value, with these variables.
+    ///
+    /// # Errors
+    ///
+    /// It reads what is not there, does what a value cannot, or takes too much.
+    pub fn value(&self, variables: &Map<String, Value>) -> Result<Value, ExpressionError> {
+        let variables = minijinja::Value::from(Serde(variables));
+        let value = self.compiled.eval(variables);
+        let value = value.map_err(|error| ExpressionError(words(&error)))?;
+        if value.is_undefined() {
+            return Err(ExpressionError("it reads what is not there".to_owned()));
+        }
+        let unfit = |_| ExpressionError("its result is no value of JSON".to_owned());
+        let value = serde_json::to_value(&value).map_err(unfit)?;
+        match value.to_string().len() > MAX_RESULT {
+            true => Err(ExpressionError(format!(
+                "its result is larger than {MAX_RESULT} bytes"
+            ))),
+            false => Ok(value),
+        }
+    }
+
+    /// True if its value counts as true: not `false`, 0, an empty text, list or mapping, or nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`value`](Self::value).
+    pub fn is_true(&self, variables: &Map<String, Value>) -> Result<bool, ExpressionError> {
+        Ok(match self.value(variables)? {
+            Value::Null => false,
+            Value::Bool(is) => is,
+            Value::Number(number) => number.as_f64() != Some(0.0),
+            Value::String(text) => !text.is_empty(),
+            Value::Array(items) => !items.is_empty(),
+            Value::Object(fields) => !fields.is_empty(),
+        })
+    }
+}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Expression").field(&self.text).finish()
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+fn environment() -> &'static Environment<'static> {
+    static ENVIRONMENT: OnceLock<Environment<'static>> = OnceLock::new();
+    ENVIRONMENT.get_or_init(|| {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_fuel(Some(FUEL));
+        environment.set_recursion_limit(MAX_DEPTH);
+        // What shows the inside of the library is no function of the language.
+        environment.remove_global("debug");
+        environment
+    })
+}
+
+fn words(error: &minijinja::Error) -> String {
+    match (error.kind(), error.detail()) {
+        (ErrorKind::OutOfFuel, _) => "it takes more steps than an expression may".to_owned(),
+        (ErrorKind::SyntaxError, Some(detail)) => detail.to_owned(),
+        (ErrorKind::UndefinedError, _) => "it reads what is not there".to_owned(),
+        (kind, Some(detail)) => format!("{kind}: {detail}"),
+        (kind, None) => kind.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn variables() -> Map<String, Value> {
+        let value = json!({
+            "workflow": {"input": {"language": "en", "files": ["a", "b"]}},
+            "draft": {"output": {"score": 0.9, "text": "x"}},
+        });
+        value.as_object().cloned().expect("an object")
+    }
+
+    fn value(text: &str) -> Result<Value, String> {
+        let expression = Expression::new(text).map_err(|error| error.to_string())?;
+        expression
+            .value(&variables())
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn conditions_and_values_are_computed_of_what_the_workflow_has() {
+        for (text, expected) in [
+            (
+                "draft.output.score >= 0.8 and workflow.input.language == 'en'",
+                json!(true),
+            ),
+            ("workflow.input.files | length", json!(2)),
+            ("draft.output.text ~ '!'", json!("x!")),
+            ("'b' in workflow.input.files", json!(true)),
+            ("draft.output.missing is defined", json!(false)),
+            ("draft.output.missing | default(7)", json!(7)),
+            (
+                "{'n': 1 + 2, 'l': [draft.output.score]}",
+                json!({"n": 3, "l": [0.9]}),
+            ),
+        ] {
+            assert_eq!(value(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_an_error_and_not_nothing() {
+        for text in [
+            "draft.output.scor >= 0.8",
+            "draft.output.scor",
+            "missing",
+            "draft.output.x.y",
+        ] {
+            let error = value(text).expect_err(text);
+            assert_eq!(error, "it reads what is not there", "{text}");
+        }
+    }
+
+    #[test]
+    fn an_expression_is_bounded_in_length_steps_depth_and_size() {
+        let long = format!("'{}'", "x".repeat(MAX_BYTES));
+        assert!(value(&long).expect_err("long").contains("longer"));
+        let many = "range(90000) | list | length + range(90000) | map('abs') | sum";
+        let steps = value(many).expect_err("many steps");
+        assert!(steps.contains("more steps"), "{steps}");
+        let deep = format!("{}1{}", "(".repeat(500), ")".repeat(500));
+        assert!(value(&deep).is_err(), "deep");
+        let large = value("'xxxxxxxxxx' * 1000000").expect_err("a large text");
+        assert!(
+            large.contains("more steps") || large.contains("large"),
+            "{large}"
+        );
+    }
+
+    #[test]
+    fn there_is_no_way_out_of_an_expression() {
+        for text in [
+            "debug()",
+            "include('/etc/passwd')",
+            "{% if true %}",
+            "x = 1",
+            "self",
+            "open('x')",
+        ] {
+            assert!(value(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_are_told_with_their_fields() {
+        let names = |text: &str| Expression::new(text).expect("it is one").names();
+        let told = names("draft.output.score > 1 and range(3)");
+        assert!(told.contains("draft.output.score"), "{told:?}");
+        assert!(!told.contains("range"), "{told:?}");
+    }
+}

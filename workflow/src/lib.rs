@@ -1,0 +1,32 @@
+//! Workflows: plans that people write.
+//!
+//! A workflow is a file of YAML or JSON: steps for agents, and how they follow one another. [`load`] reads one and says all that is wrong
+//! with it at once, each [`Fault`](agenthub_documents::Fault) with its place. Whichever form a file has, in which steps name those before
+//! them (`graph.rs`) or the one behind them (`linear.rs`), one [`Workflow`] comes of it (`model.rs`).
+
+mod building;
+pub mod cli;
+mod connecting;
+mod drawing;
+mod expression;
+mod file;
+mod finding;
+mod graph;
+mod linear;
+mod loading;
+mod model;
+mod reading;
+mod reference;
+mod scope;
+mod shape;
+mod strategy;
+mod template;
+mod uses;
+
+pub use connecting::Offers;
+pub use drawing::{dot, mermaid};
+pub use expression::{Expression, ExpressionError};
+pub use file::schema;
+pub use loading::{load, read};
+pub use model::Workflow;
+pub use strategy::{Input, WorkflowRun};

@@ -1,0 +1,258 @@
+//! Reads a workflow: a file, or a document that somebody sends.
+
+use std::{
+    collections::BTreeSet,
+    fs::File as Opened,
+    io::{self, Read},
+    path::Path,
+    sync::Arc,
+};
+
+use agenthub_documents::{
+    Fault, explain,
+    yaml::{self, Node},
+};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::{
+    building::Form,
+    file::{self, File},
+    finding::{At, Finding, within},
+    graph, linear,
+    model::{Graph, Workflow},
+    shape::{self, misshapen},
+    template::template,
+    uses,
+};
+
+/// The largest file, in bytes.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// A file that was read.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    /// The document, as JSON.
+    pub(crate) document: Value,
+    pub(crate) text: Arc<str>,
+    pub(crate) tree: Node,
+}
+
+/// Reads a file of YAML or JSON.
+///
+/// # Errors
+///
+/// It cannot be read, is larger than 1 MiB, is no UTF-8, or no YAML: one fault, or one for each field that is there twice.
+pub(crate) fn source(path: &Path) -> Result<Source, Vec<Fault>> {
+    let fault = |message: String, help: &str| vec![Fault::error(path, message).helped(help)];
+    let read = || {
+        let mut bytes = Vec::new();
+        let file = Opened::open(path)?;
+        file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+        io::Result::Ok(bytes)
+    };
+    let bytes = read().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => fault(
+            "there is no such file".to_owned(),
+            "look at the spelling, and at the folder that you are in",
+        ),
+        _ => fault(
+            format!("the file cannot be read: {error}"),
+            "look at its permissions",
+        ),
+    })?;
+    if bytes.len() as u64 > MAX_BYTES {
+        let message = format!("the file is larger than {MAX_BYTES} bytes");
+        return Err(fault(message, "divide the workflow"));
+    }
+    let text = String::from_utf8(bytes)
+        .map_err(|_| fault("the file is no UTF-8".to_owned(), "save it as UTF-8"))?;
+    let text: Arc<str> = text.trim_start_matches('\u{feff}').into();
+    let tree = yaml::tree(&text).map_err(|unread| {
+        let (place, message, help) = explain(&unread, &text, "workflow file");
+        vec![
+            Fault::error(path, message)
+                .placed(place, &text)
+                .helped(help),
+        ]
+    })?;
+    let mut faults = Vec::new();
+    let document = json(&tree, path, &text, &mut faults);
+    match faults.is_empty() {
+        true => Ok(Source {
+            document,
+            text,
+            tree,
+        }),
+        false => Err(faults),
+    }
+}
+
+/// The value of a node. Fields that are there twice are faults.
+fn json(node: &Node, path: &Path, text: &Arc<str>, faults: &mut Vec<Fault>) -> Value {
+    match &node.value {
+        yaml::Value::Null => Value::Null,
+        yaml::Value::Bool(value) => Value::Bool(*value),
+        yaml::Value::Number(number) => Value::Number(number.clone()),
+        yaml::Value::Text(value) => Value::String(value.clone()),
+        yaml::Value::List(items) => {
+            let items = items.iter().map(|item| json(item, path, text, faults));
+            Value::Array(items.collect())
+        }
+        yaml::Value::Map(entries) => {
+            let mut fields = Map::new();
+            for (key, node) in entries {
+                let value = json(node, path, text, faults);
+                if fields.insert(key.name.clone(), value).is_some() {
+                    let first = entries.iter().find(|(first, _)| first.name == key.name);
+                    let line = first.map_or(0, |(first, _)| first.place.line);
+                    let message = format!("`{}` is there twice", key.name);
+                    let help = format!("the first one is in line {line}; keep one of them");
+                    faults.push(
+                        Fault::error(path, message)
+                            .placed(key.place, text)
+                            .helped(help),
+                    );
+                }
+            }
+            Value::Object(fields)
+        }
+    }
+}
+
+/// Reads a document. `name` is what the workflow is called if the document does not say.
+///
+/// Beside it is all that is wrong with it; there is no workflow where it cannot be made out at all.
+pub(crate) fn read(document: &Value, name: &str) -> (Option<Workflow>, Vec<Finding>) {
+    let misshapen = misshapen(document);
+    if misshapen.is_empty() {
+        return made(document, name);
+    }
+    // Without what is misshapen, the rest is looked at as well.
+    let rest = without(document, &misshapen);
+    if !shape::misshapen(&rest).is_empty() {
+        return (None, misshapen);
+    }
+    let (workflow, findings) = made(&rest, name);
+    let is_news = |finding: &Finding| {
+        let of_step = finding.at.get(..2).unwrap_or(&finding.at);
+        !misshapen.iter().any(|m| m.at.starts_with(of_step))
+    };
+    let news = findings.into_iter().filter(is_news).collect::<Vec<_>>();
+    (workflow, misshapen.into_iter().chain(news).collect())
+}
+
+/// A document without the fields that are misshapen. A misshapen step is an empty one.
+fn without(document: &Value, findings: &[Finding]) -> Value {
+    let mut rest = document.clone();
+    for finding in findings {
+        let mut at = finding.at.as_slice();
+        while let Some((last, holder)) = at.split_last() {
+            let pointer: String = holder.iter().map(|part| format!("/{part}")).collect();
+            let is_step = holder.last().is_some_and(|of| of == "steps");
+            let done = match rest.pointer_mut(&pointer) {
+                Some(Value::Object(fields)) if is_step => {
+                    fields.insert(last.clone(), Value::Object(Map::new()));
+                    true
+                }
+                Some(Value::Object(fields)) => fields.remove(last).is_some(),
+                _ => false,
+            };
+            if done {
+                break;
+            }
+            at = holder;
+        }
+    }
+    rest
+}
+
+fn made(document: &Value, name: &str) -> (Option<Workflow>, Vec<Finding>) {
+    let file = match File::deserialize(document) {
+        Ok(file) => file,
+        Err(error) => {
+            let message = format!("this is no workflow: {error}");
+            let help = "compare it with the schema of the format";
+            return (None, vec![Finding::at(At::new(), message, help)]);
+        }
+    };
+    let mut findings = Vec::new();
+    let form = match file.start_step {
+        Some(_) => Form::Linear,
+        None => Form::Graph,
+    };
+    let at: At = vec!["steps".to_owned()];
+    let steps = match (&file.start_step, form) {
+        (Some(first), Form::Linear) => linear::steps(&file, first, &mut findings),
+        _ => graph::steps(&file.steps, &at, &mut BTreeSet::new(), &mut findings),
+    };
+    if steps.is_empty() && findings.is_empty() {
+        let help = "add `steps:` with a step below it";
+        findings.push(Finding::at(At::new(), "a workflow has no steps", help));
+    }
+    check_schema(file.input.as_ref(), &mut findings);
+    let graph = uses::settled(steps, &mut findings);
+    let output = output(&file, &graph, &mut findings);
+    let workflow = Workflow {
+        name: file.name.unwrap_or_else(|| name.to_owned()),
+        version: file.version.unwrap_or_default(),
+        description: file.description.unwrap_or_default(),
+        input: file
+            .input
+            .map_or_else(|| Value::Object(Map::new()), Value::Object),
+        timeout_ms: file.timeout.as_ref().map(file::Duration::ms),
+        graph,
+        output,
+    };
+    (Some(workflow), findings)
+}
+
+fn output(
+    file: &File,
+    graph: &Graph,
+    findings: &mut Vec<Finding>,
+) -> Option<crate::template::Template> {
+    let output = file.output.as_ref()?;
+    let output = template(output, &vec!["output".to_owned()], findings);
+    uses::check_output(&output, graph, findings);
+    Some(output)
+}
+
+/// Checks that the input's schema is one, and that its own defaults fit it.
+fn check_schema(input: Option<&Map<String, Value>>, findings: &mut Vec<Finding>) {
+    let Some(input) = input else { return };
+    let at: At = vec!["input".to_owned()];
+    let schema = Value::Object(input.clone());
+    if let Err(error) = jsonschema::options().offline().build(&schema) {
+        let path = error.instance_path().to_string();
+        let at = path
+            .split('/')
+            .skip(1)
+            .fold(at.clone(), |at, part| within(&at, part));
+        let message = format!(
+            "`input` is no JSON Schema: {}",
+            error.masked_with("the value")
+        );
+        let help = "such as `type: object` with `properties:`";
+        findings.push(Finding::at(at, message, help));
+        return;
+    }
+    let is_object = schema.get("type").is_none_or(|kind| kind == "object");
+    if !is_object {
+        let message = "the input of a workflow is an object";
+        let help = "write `type: object`, with what you need in `properties`";
+        findings.push(Finding::at(within(&at, "type"), message, help));
+    }
+    let properties = schema["properties"].as_object();
+    for (name, property) in properties.into_iter().flatten() {
+        let Some(default) = property.get("default") else {
+            continue;
+        };
+        let is_fit = jsonschema::options().offline().build(property);
+        if is_fit.is_ok_and(|property| !property.is_valid(default)) {
+            let at = within(&within(&within(&at, "properties"), name), "default");
+            let message = format!("the default of `{name}` does not fit its own schema");
+            findings.push(Finding::at(at, message, "change one of the two"));
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What happens when a workflow fails: what is out is called back, then what was done is taken back, the latest first.
+
+use agenthub_sdk::runs::{Next, RunOutcome};
+use serde_json::Value;
+
+use super::{
+    evaluating::{Evaluation, WorkState},
+    working::Asked,
+};
+use crate::{
+    model::{Call, Retry},
+    scope::{Scope, StepValue},
+};
+
+/// Prefix of the run's steps that take others back.
+const UNDO: &str = "undo/";
+
+/// Attempts at taking a step back.
+const RETRY: Retry = Retry {
+    attempts: 3,
+    pause_ms: 1_000,
+    backoff: 2.0,
+    max_pause_ms: 10_000,
+    jitter: 0.0,
+};
+
+/// What takes a step back that has completed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Undo {
+    name: String,
+    at_ms: u64,
+    asked: Result<Asked, String>,
+}
+
+impl Undo {
+    /// What takes back a step with this output.
+    pub(super) fn of(
+        name: &str,
+        at_ms: u64,
+        call: &Call,
+        (step, output): (&str, &Value),
+        scope: &Scope<'_>,
+    ) -> Self {
+        let mut steps = scope.steps.clone();
+        let own = StepValue {
+            state: "completed",
+            output: Some(output.clone()),
+            error: None,
+        };
+        steps.insert(step, own);
+        let scope = Scope {
+            input: scope.input,
+            outer: scope.outer,
+            item: scope.item.clone(),
+            steps,
+        };
+        Self {
+            name: name.to_owned(),
+            at_ms,
+            asked: Asked::of(call, &scope),
+        }
+    }
+}
+
+/// What a workflow that has failed does next.
+pub(super) fn next(mut evaluation: Evaluation<'_>, failure: String) -> Next {
+    evaluation.wanted.clear();
+    let mut out = evaluation.facts.in_flight();
+    if out.any(|(step, _)| !step.as_str().starts_with(UNDO)) {
+        // They are not named, so that they are called back. One that completes meanwhile is taken back as well.
+        return Next::Steps(Vec::new());
+    }
+    drop(out);
+    let mut undo = std::mem::take(&mut evaluation.undo);
+    undo.sort_by(|a, b| (b.at_ms, &b.name).cmp(&(a.at_ms, &a.name)));
+    let (mut taken_back, mut left) = (Vec::new(), Vec::new());
+    for undo in undo {
+        let name = format!("{UNDO}{}", undo.name);
+        let work = match &undo.asked {
+            Ok(asked) => evaluation.attempts(&name, asked, &asked.agent, &RETRY, None),
+            Err(error) => WorkState::Failed {
+                error: error.clone(),
+                at_ms: undo.at_ms,
+            },
+        };
+        match work {
+            WorkState::Working => return Next::Steps(evaluation.wanted),
+            WorkState::Completed { .. } => taken_back.push(undo.name),
+            WorkState::Failed { error, .. } => left.push(format!("`{}` ({error})", undo.name)),
+            WorkState::Cancelled { .. } => left.push(format!("`{}`", undo.name)),
+        }
+    }
+    let mut error = failure;
+    if !taken_back.is_empty() {
+        error += &format!("; taken back: {}", taken_back.join(", "));
+    }
+    if !left.is_empty() {
+        error += &format!("; not taken back: {}", left.join(", "));
+    }
+    Next::Finish(RunOutcome::Failed { error })
+}

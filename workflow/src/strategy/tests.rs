@@ -1,0 +1,675 @@
+//! Decisions of workflows, on facts alone: no runtime, no hub, no agents.
+
+use agenthub_sdk::runs::{
+    Budget, Decision, DelegationResult, Failure, Handoff, RunEvent, RunId, RunStarted, StepId,
+    StepRequest, StepResult,
+    run::{self, Action},
+};
+
+use super::*;
+
+/// A run of a workflow whose agents are a function.
+struct Play {
+    facts: Facts,
+    now_ms: u64,
+    /// What happened, a line for each.
+    told: Vec<String>,
+    /// The steps that are out, in their order.
+    out: Vec<(StepId, u32, StepRequest)>,
+    memory: Memory,
+}
+
+fn begun(workflow: &str, input: Value) -> Play {
+    let source = agenthub_documents::yaml::read::<Value>(workflow).expect("it is YAML");
+    let input = Input {
+        run: "r".to_owned(),
+        workflow: source,
+        input,
+    };
+    let started = RunEvent::Started(RunStarted {
+        strategy: WorkflowRun::NAME.to_owned(),
+        input: json!(input),
+        thread: String::new(),
+        origin: Value::Null,
+        budget: Budget::default(),
+        deadline_ms: None,
+        at_ms: 1_000,
+    });
+    Play {
+        facts: Facts::of([&started]),
+        now_ms: 1_000,
+        told: Vec::new(),
+        out: Vec::new(),
+        memory: Memory::default(),
+    }
+}
+
+fn done(data: Value) -> DelegationResult {
+    DelegationResult {
+        agent: "a".to_owned(),
+        state: "completed".to_owned(),
+        data: vec![data],
+        ..DelegationResult::default()
+    }
+}
+
+fn failed(why: &str) -> DelegationResult {
+    DelegationResult {
+        agent: "a".to_owned(),
+        state: "failed".to_owned(),
+        error: why.to_owned(),
+        ..DelegationResult::default()
+    }
+}
+
+impl Play {
+    /// Does what is decided, until something has to come back or the run is over. Each decision is made anew as well, as another process
+    /// makes it.
+    fn decide(&mut self) -> Option<RunOutcome> {
+        for _ in 0..1_000 {
+            let id = RunId::new("r");
+            let anew = run::next(&id, &self.facts, &WorkflowRun, self.now_ms, 16);
+            let strategy = (&WorkflowRun as &dyn Strategy, &mut self.memory);
+            let actions = run::advance(&id, &self.facts, strategy, self.now_ms, 16);
+            assert_eq!(anew, actions, "a decision follows from the facts alone");
+            let mut has_acted = false;
+            for action in actions {
+                has_acted |= match action {
+                    Action::Begin(event, work) => {
+                        self.facts.apply(&event);
+                        if let RunEvent::StepBegun { what, .. } = event {
+                            self.begin(&work.key.step, work.key.attempt, what);
+                        }
+                        true
+                    }
+                    Action::Note(event) => {
+                        self.facts.apply(&event);
+                        true
+                    }
+                    Action::Recall(key, _) => {
+                        let at = self.out.iter().position(|(step, ..)| *step == key.step);
+                        at.is_some_and(|at| {
+                            self.out.remove(at);
+                            self.told.push(format!("recall {}", key.step));
+                            self.end(key.step.clone(), key.attempt, StepResult::Cancelled);
+                            true
+                        })
+                    }
+                    Action::Stop(outcome) => {
+                        let at_ms = self.now_ms;
+                        self.facts.apply(&RunEvent::Stopping { outcome, at_ms });
+                        true
+                    }
+                    Action::Conclude(outcome) => return Some(outcome),
+                    _ => false,
+                };
+            }
+            if !has_acted {
+                return None;
+            }
+        }
+        panic!("it does not come to an end: {:#?}", self.told);
+    }
+
+    fn begin(&mut self, step: &StepId, attempt: u32, what: StepRequest) {
+        let words = match &what {
+            StepRequest::Delegated(sent) => {
+                let Handoff {
+                    agent,
+                    capability,
+                    text,
+                    payload,
+                    ..
+                } = &sent.handoff;
+                let payload = payload.as_ref().map(Value::to_string).unwrap_or_default();
+                format!("{agent} {capability} {text} {payload}")
+            }
+            StepRequest::Waiting { until_ms } => format!("until {until_ms}"),
+            StepRequest::ApprovalAsked(approval) => format!("ask {}", approval.arguments),
+            other => format!("{other:?}"),
+        };
+        self.told.push(format!("{step}: {}", words.trim()));
+        self.out.push((step.clone(), attempt, what));
+    }
+
+    fn end(&mut self, step: StepId, attempt: u32, result: StepResult) {
+        self.now_ms += 1;
+        self.facts.apply(&RunEvent::StepEnded {
+            step,
+            attempt,
+            result,
+            spent: None,
+            at_ms: self.now_ms,
+        });
+    }
+
+    /// Has one of the steps that are out come back.
+    fn give(&mut self, step: &str, result: StepResult) {
+        let at = self.out.iter().position(|(out, ..)| out.as_str() == step);
+        let at = at.unwrap_or_else(|| panic!("{step} is not out: {:?}", self.told));
+        let (step, attempt, _) = self.out.remove(at);
+        self.end(step, attempt, result);
+    }
+
+    fn give_agent(&mut self, step: &str, result: DelegationResult) {
+        self.give(step, StepResult::DelegationEnded(result));
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.out.iter().map(|(step, ..)| step.as_str()).collect()
+    }
+
+    /// Plays the run to its end: the oldest that is out comes back first.
+    fn play(&mut self, agent: impl Fn(&str, &Handoff) -> DelegationResult) -> RunOutcome {
+        for _ in 0..1_000 {
+            if let Some(outcome) = self.decide() {
+                return outcome;
+            }
+            let (step, attempt, what) = self.out.remove(0);
+            let result = match what {
+                StepRequest::Delegated(sent) => {
+                    StepResult::DelegationEnded(agent(step.as_str(), &sent.handoff))
+                }
+                StepRequest::Waiting { until_ms } => {
+                    self.now_ms = self.now_ms.max(until_ms);
+                    StepResult::Woke
+                }
+                StepRequest::ApprovalAsked(_) => StepResult::Decided(Decision {
+                    approved: true,
+                    by: "ann".to_owned(),
+                    comment: String::new(),
+                }),
+                other => panic!("{other:?}"),
+            };
+            self.end(step, attempt, result);
+        }
+        panic!("it does not come to an end: {:#?}", self.told);
+    }
+}
+
+fn played(
+    workflow: &str,
+    input: Value,
+    agent: impl Fn(&str, &Handoff) -> DelegationResult,
+) -> (RunOutcome, Vec<String>) {
+    let mut play = begun(workflow, input);
+    let outcome = play.play(agent);
+    (outcome, play.told)
+}
+
+fn output(outcome: &RunOutcome) -> Value {
+    match outcome {
+        RunOutcome::Completed { data, .. } => data["output"].clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn error(outcome: &RunOutcome) -> String {
+    match outcome {
+        RunOutcome::Failed { error } => error.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// spec: EXE-2.2, EXE-2.3, EXE-2.4
+#[test]
+fn a_step_begins_when_those_it_waits_for_are_done_and_gets_their_outputs() {
+    let workflow = "
+steps:
+  a: { agent: x, text: one }
+  b: { agent: x, text: two }
+  c: { agent: y, input: { a: '${a.output.n}', all: '${a.output.n}+${b.output.n}' } }
+output: { c: '${c.output}' }
+";
+    let mut play = begun(workflow, json!({}));
+    assert_eq!(play.decide(), None);
+    assert_eq!(play.names(), ["a", "b"]);
+    play.give_agent("b", done(json!({"n": 2})));
+    assert_eq!(play.decide(), None);
+    assert_eq!(play.names(), ["a"], "c waits for both");
+    play.give_agent("a", done(json!({"n": 1})));
+    assert_eq!(play.decide(), None);
+    assert_eq!(
+        play.told.last().map(String::as_str),
+        Some(r#"c: y   {"a":1,"all":"1+2"}"#)
+    );
+    play.give_agent("c", done(json!({"ok": true})));
+    let outcome = play.decide().expect("it is over");
+    assert_eq!(output(&outcome), json!({"c": {"ok": true}}));
+}
+
+#[test]
+fn the_linear_form_goes_the_way_that_its_conditions_decide() {
+    let workflow = r#"{"start_step": "s1", "steps": {
+        "s1": {"agent_name": "x", "input_mapping": {"t": "${workflow.input.t}"}, "next_step": "s2"},
+        "s2": {"type": "conditional", "condition": {"expression": "${s1.output.score} > 5"},
+               "if_true_step": "high", "if_false_step": "low", "next_step": "s3"},
+        "high": {"agent_name": "x", "input_mapping": {"is": "high"}},
+        "low": {"agent_name": "x", "input_mapping": {"is": "low"}},
+        "s3": {"agent_name": "x", "input_mapping": {"high": "${high.output}", "low": "${low.output}"}}}}"#;
+    for (score, way, other) in [(9, "high", "low"), (1, "low", "high")] {
+        let (outcome, told) = played(workflow, json!({"t": 1}), |step, _| match step {
+            "s1" => done(json!({"score": score})),
+            step => done(json!({"of": step})),
+        });
+        assert!(told.iter().any(|line| line.starts_with(way)), "{told:?}");
+        assert!(!told.iter().any(|line| line.starts_with(other)), "{told:?}");
+        let last = format!("s3: x   {{\"{way}\":{{\"of\":\"{way}\"}}}}");
+        assert_eq!(
+            told.last(),
+            Some(&last),
+            "what was skipped leaves its field out"
+        );
+        assert_eq!(output(&outcome)[other], Value::Null);
+    }
+}
+
+#[test]
+fn a_branch_that_is_not_taken_is_skipped_whole_and_a_merge_goes_on() {
+    let workflow = "
+steps:
+  d: { if: workflow.input.yes, then: a, else: b }
+  a: { agent: x, text: a }
+  a2: { agent: x, text: a2, depends_on: [a] }
+  b: { agent: x, text: b }
+  w: { agent: x, text: w, when: 'not workflow.input.yes', depends_on: [d] }
+  end: { agent: x, text: 'after ${a2.state} ${b.state} ${w.state}', depends_on: [a2, b, w] }
+";
+    let (_, told) = played(workflow, json!({"yes": true}), |_, _| done(json!({})));
+    assert_eq!(
+        told,
+        [
+            "a: x  a",
+            "a2: x  a2",
+            "end: x  after completed skipped skipped"
+        ]
+    );
+    let (_, told) = played(workflow, json!({"yes": false}), |_, _| done(json!({})));
+    assert_eq!(
+        told,
+        [
+            "b: x  b",
+            "w: x  w",
+            "end: x  after skipped completed completed"
+        ]
+    );
+}
+
+#[test]
+fn loops_go_through_their_items_in_order_or_at_the_same_time() {
+    let workflow = |parallel: u32| {
+        format!(
+            "
+steps:
+  each:
+    for_each: ${{workflow.input.items}}
+    parallel: {parallel}
+    steps:
+      one: {{ agent: x, input: {{ item: '${{loop.item}}', i: '${{loop.index}}' }} }}
+      two: {{ agent: y, text: '${{one.output.n}}' }}
+output: ${{each.output}}
+"
+        )
+    };
+    let input = json!({"items": ["p", "q", "r"]});
+    let agent = |_: &str, handoff: &Handoff| {
+        done(json!({"n": handoff.payload.clone().map(|p| p["item"].clone())}))
+    };
+    let (outcome, told) = played(&workflow(1), input.clone(), agent);
+    let names: Vec<&str> = told
+        .iter()
+        .filter_map(|line| line.split(':').next())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "each/0/one",
+            "each/0/two",
+            "each/1/one",
+            "each/1/two",
+            "each/2/one",
+            "each/2/two"
+        ]
+    );
+    assert_eq!(output(&outcome)["total_count"], 3);
+    assert_eq!(output(&outcome)["iterations"][1]["one"]["n"], "q");
+    let mut play = begun(&workflow(2), input);
+    play.decide();
+    assert_eq!(play.names(), ["each/0/one", "each/1/one"], "two at a time");
+    play.give_agent("each/1/one", done(json!({"n": 1})));
+    play.decide();
+    assert_eq!(play.names(), ["each/0/one", "each/1/two"]);
+    play.give_agent("each/1/two", done(json!({})));
+    play.decide();
+    assert_eq!(play.names(), ["each/0/one", "each/2/one"]);
+}
+
+#[test]
+fn an_item_that_fails_fails_the_loop_or_is_done_without() {
+    let workflow = |policy: &str| {
+        format!(
+            "
+steps:
+  each: {{ agent: x, for_each: [1, 2, 3], parallel: 3, on_item_failure: {policy}, input: {{ n: '${{loop.item}}' }} }}
+output: ${{each.output}}
+"
+        )
+    };
+    let agent = |_: &str, handoff: &Handoff| match handoff.payload.as_ref().map(|p| &p["n"]) {
+        Some(n) if n == 2 => failed("no"),
+        n => done(json!({"n": n})),
+    };
+    let (outcome, _) = played(&workflow("continue"), json!({}), agent);
+    assert_eq!(
+        output(&outcome),
+        json!({"iterations": [{"n": 1}, {"n": 3}], "total_count": 3, "failed": [{"index": 1, "error": "a: no"}]})
+    );
+    let (outcome, told) = played(&workflow("fail"), json!({}), agent);
+    assert_eq!(error(&outcome), "the step `each` has failed: item 1: a: no");
+    assert_eq!(told.last().map(String::as_str), Some("recall each/2"));
+}
+
+#[test]
+fn a_list_that_is_too_long_or_no_list_is_a_failure() {
+    let workflow = "
+steps:
+  each: { agent: x, for_each: '${workflow.input.items}', max_items: 2, text: x }
+";
+    for (items, why) in [(json!([1, 2, 3]), "at most 2"), (json!("x"), "no list")] {
+        let (outcome, told) = played(workflow, json!({ "items": items }), |_, _| done(json!({})));
+        assert!(error(&outcome).contains(why), "{outcome:?}");
+        assert!(told.is_empty(), "{told:?}");
+    }
+}
+
+#[test]
+fn a_join_goes_on_with_as_many_as_it_needs_and_calls_the_others_back() {
+    let workflow = |others: &str| {
+        format!(
+            "
+steps:
+  a: {{ agent: x, text: a }}
+  b: {{ agent: x, text: b }}
+  c0: {{ agent: x, text: c0 }}
+  c: {{ agent: x, text: c, depends_on: [c0] }}
+  end: {{ agent: y, depends_on: [a, b, c], join: 2, others: {others}, input: {{ a: '${{a.output}}', b: '${{b.output}}', c: '${{c.output}}' }} }}
+"
+        )
+    };
+    let mut play = begun(&workflow("cancel"), json!({}));
+    play.decide();
+    play.give_agent("b", done(json!("b")));
+    play.decide();
+    assert_eq!(play.names(), ["a", "c0"]);
+    play.give_agent("a", failed("broken"));
+    play.decide();
+    assert_eq!(play.names(), ["c0"], "c may still do");
+    play.give_agent("c0", done(json!({})));
+    play.decide();
+    play.give_agent("c", done(json!("c")));
+    play.decide();
+    let last = r#"end: y   {"b":{"data":"b","text":""},"c":{"data":"c","text":""}}"#;
+    assert_eq!(play.told.last().map(String::as_str), Some(last));
+
+    let mut play = begun(&workflow("cancel"), json!({}));
+    play.decide();
+    play.give_agent("a", done(json!({})));
+    play.give_agent("b", done(json!({})));
+    play.decide();
+    assert!(
+        play.told.contains(&"recall c0".to_owned()),
+        "{:?}",
+        play.told
+    );
+    assert_eq!(play.names(), ["end"]);
+
+    let mut play = begun(&workflow("finish"), json!({}));
+    play.decide();
+    play.give_agent("a", done(json!({})));
+    play.give_agent("b", done(json!({})));
+    play.decide();
+    assert_eq!(play.names(), ["c0", "end"]);
+    play.give_agent("c0", done(json!({})));
+    play.decide();
+    play.give_agent("c", done(json!({"late": true})));
+    assert_eq!(
+        play.decide(),
+        None,
+        "what came late changes nothing of what went out"
+    );
+    play.give_agent("end", done(json!({})));
+    output(&play.decide().expect("all have ended"));
+}
+
+#[test]
+fn a_join_that_cannot_get_enough_fails() {
+    let workflow = "
+steps:
+  a: { agent: x, text: a }
+  b: { agent: x, text: b }
+  end: { agent: y, text: end, depends_on: [a, b], join: any }
+";
+    let (outcome, _) = played(workflow, json!({}), |_, _| failed("no"));
+    assert!(error(&outcome).contains("only 0 of 2"), "{outcome:?}");
+}
+
+/// spec: EXE-9.3, EXE-9.4, EXE-9.5
+#[test]
+fn a_step_that_fails_is_tried_again_then_its_fallback_then_the_workflow_fails() {
+    let workflow = "
+steps:
+  a: { agent: x, text: t, retry: { attempts: 3, pause: 1s, backoff: 3 }, fallback: z }
+";
+    let (outcome, told) = played(workflow, json!({}), |step, _| match step {
+        "a/fallback/try-2" => done(json!({"by": "z"})),
+        _ => failed("busy"),
+    });
+    assert_eq!(
+        told,
+        [
+            "a: x  t",
+            "a/pause-1: until 2001",
+            "a/try-2: x  t",
+            "a/pause-2: until 5003",
+            "a/try-3: x  t",
+            "a/fallback: z  t",
+            "a/fallback/pause-1: until 6006",
+            "a/fallback/try-2: z  t",
+        ]
+    );
+    assert_eq!(output(&outcome)["a"], json!({"by": "z"}));
+    let (outcome, _) = played(workflow, json!({}), |_, _| failed("busy"));
+    assert_eq!(
+        error(&outcome),
+        "the step `a` has failed: a: busy; z: a: busy"
+    );
+}
+
+#[test]
+fn what_another_attempt_would_meet_again_is_not_tried_again() {
+    let workflow = "
+steps:
+  a: { agent: x, text: t, retry: { attempts: 3 } }
+";
+    let (outcome, told) = played(workflow, json!({}), |_, _| DelegationResult {
+        state: "rejected".to_owned(),
+        ..failed("I do not do that")
+    });
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(error(&outcome).contains("I do not do that"));
+    let mut play = begun(workflow, json!({}));
+    play.decide();
+    play.give("a", StepResult::Failed(Failure::passing("timed out")));
+    play.decide();
+    assert_eq!(play.names(), ["a/pause-1"], "a timeout is tried again");
+}
+
+#[test]
+fn a_step_that_is_let_go_leaves_its_field_out() {
+    let workflow = "
+steps:
+  a: { agent: x, text: t, on_failure: continue }
+  b: { agent: y, depends_on: [a], input: { a: '${a.output}', why: '${a.error}', state: '${a.state}' } }
+";
+    let (outcome, told) = played(workflow, json!({}), |step, _| match step {
+        "a" => failed("no"),
+        _ => done(json!({})),
+    });
+    assert_eq!(told[1], r#"b: y   {"why":"a: no","state":"failed"}"#);
+    assert_eq!(output(&outcome), json!({"b": {}}));
+}
+
+#[test]
+fn what_was_done_is_taken_back_in_reverse_order_when_the_workflow_fails() {
+    let workflow = "
+steps:
+  book: { agent: x, text: book, compensate: { agent: u, input: { id: '${book.output.id}' } } }
+  pay: { agent: x, text: pay, depends_on: [book], compensate: { agent: u, text: 'pay back' } }
+  slow: { agent: x, text: slow, compensate: { agent: u, text: 'not slow' } }
+  ship: { agent: x, text: ship, depends_on: [pay] }
+";
+    let mut play = begun(workflow, json!({}));
+    play.decide();
+    play.give_agent("book", done(json!({"id": 7})));
+    play.decide();
+    play.give_agent("pay", done(json!({})));
+    play.decide();
+    play.give_agent("ship", failed("no truck"));
+    play.decide();
+    assert!(
+        play.told.contains(&"recall slow".to_owned()),
+        "{:?}",
+        play.told
+    );
+    assert_eq!(play.names(), ["undo/pay"]);
+    play.give_agent("undo/pay", failed("closed"));
+    for attempt in [
+        "undo/pay/pause-1",
+        "undo/pay/try-2",
+        "undo/pay/pause-2",
+        "undo/pay/try-3",
+    ] {
+        play.decide();
+        assert_eq!(play.names(), [attempt]);
+        match attempt.contains("pause") {
+            true => play.give(attempt, StepResult::Woke),
+            false => play.give_agent(attempt, failed("closed")),
+        }
+    }
+    play.decide();
+    assert_eq!(
+        play.told.last().map(String::as_str),
+        Some(r#"undo/book: u   {"id":7}"#)
+    );
+    play.give_agent("undo/book", done(json!({})));
+    let outcome = play.decide().expect("it is over");
+    assert_eq!(
+        error(&outcome),
+        "the step `ship` has failed: a: no truck; taken back: book; not taken back: `pay` (a: closed)"
+    );
+}
+
+#[test]
+fn a_person_is_asked_and_may_refuse() {
+    let workflow = "
+steps:
+  a: { agent: x, text: t }
+  ok: { approve: 'Send ${a.output.n}?', input: { n: '${a.output.n}' } }
+  b: { agent: x, text: 'by ${ok.output.by}' }
+";
+    let mut play = begun(workflow, json!({}));
+    play.decide();
+    play.give_agent("a", done(json!({"n": 1})));
+    play.decide();
+    assert_eq!(
+        play.told.last().map(String::as_str),
+        Some(r#"ok: ask {"question":"Send 1?","input":{"n":1}}"#)
+    );
+    let decision = |approved: bool| {
+        StepResult::Decided(Decision {
+            approved,
+            by: "ann".to_owned(),
+            comment: "not today".to_owned(),
+        })
+    };
+    play.give("ok", decision(false));
+    let outcome = play.decide().expect("it is over");
+    assert_eq!(
+        error(&outcome),
+        "the step `ok` has failed: ann refused it: not today"
+    );
+    let (_, told) = played(workflow, json!({}), |_, _| done(json!({"n": 1})));
+    assert_eq!(told.last().map(String::as_str), Some("b: x  by ann"));
+}
+
+#[test]
+fn a_wait_ends_at_a_time_that_does_not_move() {
+    let workflow = "
+steps:
+  a: { agent: x, text: t }
+  w: { wait: 30s, depends_on: [a] }
+  b: { agent: x, text: t, depends_on: [w] }
+";
+    let mut play = begun(workflow, json!({}));
+    play.decide();
+    play.give_agent("a", done(json!({})));
+    play.decide();
+    assert_eq!(play.told.last().map(String::as_str), Some("w: until 31001"));
+    play.now_ms += 5_000;
+    assert_eq!(play.decide(), None);
+    play.give("w", StepResult::Woke);
+    play.decide();
+    assert_eq!(play.names(), ["b"]);
+}
+
+#[test]
+fn of_a_parallel_only_so_many_are_at_work_at_the_same_time() {
+    let workflow = r#"{"start_step": "p", "steps": {
+        "p": {"type": "parallel", "parallel_steps": ["a", "b", "c"], "max_parallelism": 2, "next_step": "end"},
+        "a": {"agent_name": "x", "input_mapping": {}}, "b": {"agent_name": "x", "input_mapping": {}},
+        "c": {"agent_name": "x", "input_mapping": {}},
+        "end": {"agent_name": "x", "input_mapping": {"all": "${p.output}"}}}}"#;
+    let mut play = begun(workflow, json!({}));
+    play.decide();
+    assert_eq!(play.names(), ["a", "b"]);
+    play.give_agent("b", done(json!({"n": 2})));
+    play.decide();
+    assert_eq!(play.names(), ["a", "c"]);
+    play.give_agent("a", done(json!({"n": 1})));
+    play.give_agent("c", done(json!({"n": 3})));
+    play.decide();
+    let last = r#"end: x   {"all":{"a":{"n":1},"b":{"n":2},"c":{"n":3}}}"#;
+    assert_eq!(play.told.last().map(String::as_str), Some(last));
+}
+
+#[test]
+fn a_value_that_is_not_there_fails_the_step_and_says_which() {
+    let workflow = "
+steps:
+  a: { agent: x, text: '${workflow.input.missing.deep}' }
+";
+    let (outcome, told) = played(workflow, json!({}), |_, _| done(json!({})));
+    assert!(
+        error(&outcome).contains("${workflow.input.missing.deep}"),
+        "{outcome:?}"
+    );
+    assert!(told.is_empty());
+}
+
+#[test]
+fn what_agents_say_is_never_taken_for_a_reference() {
+    let workflow = "
+steps:
+  a: { agent: x, text: t }
+  b: { agent: y, text: 'said: ${steps.a.output.text}' }
+";
+    let (_, told) = played(workflow, json!({}), |_, _| DelegationResult {
+        text: "${workflow.input.secret}".to_owned(),
+        data: Vec::new(),
+        ..done(Value::Null)
+    });
+    assert_eq!(
+        told.last().map(String::as_str),
+        Some("b: y  said: ${workflow.input.secret}")
+    );
+}

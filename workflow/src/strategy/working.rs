@@ -1,0 +1,310 @@
+//! The work of one step: attempts at an agent, waits, and questions to people.
+
+use agenthub_sdk::runs::{self, Approval, DelegationResult, Effect, Handoff, StepResult};
+use serde_json::{Map, Value, json};
+
+use super::{
+    compensating::Undo,
+    evaluating::{Evaluation, WorkState},
+};
+use crate::{
+    model::{Call, Retry, Step},
+    scope::Scope,
+    template::Template,
+};
+
+/// A question to an agent, with its values filled in.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Asked {
+    pub(super) agent: String,
+    pub(super) skill: String,
+    pub(super) text: String,
+    pub(super) input: Option<Value>,
+}
+
+/// Result of an attempt.
+enum Attempt {
+    Open,
+    Completed(Value),
+    /// Another attempt may succeed, if that is true.
+    Failed(String, bool),
+    Cancelled,
+}
+
+impl Asked {
+    /// Fills in the values of a question.
+    pub(super) fn of(call: &Call, scope: &Scope<'_>) -> Result<Self, String> {
+        let value = |template: &Option<Template>, field: &str| match template {
+            None => Ok(None),
+            Some(template) => {
+                let value = template.value(scope);
+                value.map_err(|error| format!("`{field}`: {error}"))
+            }
+        };
+        let text = match value(&call.text, "text")? {
+            None => String::new(),
+            Some(Value::String(text)) => text,
+            Some(other) => other.to_string(),
+        };
+        Ok(Self {
+            agent: call.agent.clone(),
+            skill: call.skill.clone(),
+            text,
+            input: value(&call.input, "input")?,
+        })
+    }
+
+    fn handoff(&self, agent: &str) -> Handoff {
+        Handoff {
+            agent: agent.to_owned(),
+            capability: self.skill.clone(),
+            text: self.text.clone(),
+            payload: self.input.clone(),
+            ..Handoff::default()
+        }
+    }
+}
+
+impl Evaluation<'_> {
+    /// Asks the agent of a step, and its fallback where that fails.
+    pub(super) fn call_of(
+        &mut self,
+        step: &Step,
+        call: &Call,
+        scope: &Scope<'_>,
+        name: &str,
+        at_ms: u64,
+    ) -> WorkState {
+        let asked = match Asked::of(call, scope) {
+            Ok(asked) => asked,
+            Err(error) => return WorkState::Failed { error, at_ms },
+        };
+        let first = self.attempts(name, &asked, &call.agent, &step.retry, step.timeout_ms);
+        let work = match (first, &step.fallback) {
+            (WorkState::Failed { error, .. }, Some(fallback)) => {
+                let name = format!("{name}/fallback");
+                match self.attempts(&name, &asked, fallback, &step.retry, step.timeout_ms) {
+                    WorkState::Failed {
+                        error: second,
+                        at_ms,
+                    } => WorkState::Failed {
+                        error: format!("{error}; {fallback}: {second}"),
+                        at_ms,
+                    },
+                    work => work,
+                }
+            }
+            (work, _) => work,
+        };
+        if let (WorkState::Completed { output, at_ms }, Some(undo)) = (&work, &step.compensate) {
+            self.undo
+                .push(Undo::of(name, *at_ms, undo, (&step.name, output), scope));
+        }
+        work
+    }
+
+    /// Asks an agent as often as that is allowed.
+    pub(super) fn attempts(
+        &mut self,
+        name: &str,
+        asked: &Asked,
+        agent: &str,
+        retry: &Retry,
+        timeout_ms: Option<u64>,
+    ) -> WorkState {
+        for attempt in 1.. {
+            let id = match attempt {
+                1 => name.to_owned(),
+                attempt => format!("{name}/try-{attempt}"),
+            };
+            let mut step = runs::Step::new(id, Effect::Delegate(asked.handoff(agent)));
+            step.timeout_ms = timeout_ms;
+            let result = self.attempt(&step);
+            let at_ms = self.facts.ended_ms(&step).unwrap_or_default();
+            let (error, may_succeed) = match result {
+                Attempt::Open => {
+                    self.wanted.push(step);
+                    return WorkState::Working;
+                }
+                Attempt::Completed(output) => return WorkState::Completed { output, at_ms },
+                Attempt::Cancelled => return WorkState::Cancelled { at_ms },
+                Attempt::Failed(error, may_succeed) => (error, may_succeed),
+            };
+            if !may_succeed || attempt >= retry.attempts {
+                return WorkState::Failed { error, at_ms };
+            }
+            let pause_ms = pause_ms(retry, attempt, at_ms, name);
+            if pause_ms > 0 {
+                let pause = format!("{name}/pause-{attempt}");
+                match self.wait(&pause, at_ms.saturating_add(pause_ms)) {
+                    WorkState::Completed { .. } => {}
+                    waiting => return waiting,
+                }
+            }
+        }
+        unreachable!("the attempts are bounded")
+    }
+
+    fn attempt(&self, step: &runs::Step) -> Attempt {
+        match self.facts.result(step) {
+            None => Attempt::Open,
+            Some(StepResult::DelegationEnded(ended)) => match &*ended.state {
+                "completed" => Attempt::Completed(output(ended)),
+                state => {
+                    let error = match &*ended.error {
+                        "" => format!("the task of {} is {state}", who(ended)),
+                        error => format!("{}: {error}", who(ended)),
+                    };
+                    let may_succeed = matches!(state, "failed" | "timed-out" | "away" | "lost");
+                    Attempt::Failed(error, may_succeed)
+                }
+            },
+            Some(StepResult::Failed(failure)) => {
+                Attempt::Failed(failure.message.clone(), failure.is_retryable)
+            }
+            Some(StepResult::Cancelled) => Attempt::Cancelled,
+            Some(_) => Attempt::Failed("the step has a result of another kind".to_owned(), false),
+        }
+    }
+
+    /// Waits until a time.
+    pub(super) fn wait(&mut self, name: &str, until_ms: u64) -> WorkState {
+        let step = runs::Step::new(name, Effect::Wait(until_ms));
+        let at_ms = self.facts.ended_ms(&step).unwrap_or(until_ms);
+        match self.facts.result(&step) {
+            None => {
+                self.wanted.push(step);
+                WorkState::Working
+            }
+            Some(StepResult::Cancelled) => WorkState::Cancelled { at_ms },
+            Some(StepResult::Failed(failure)) => WorkState::Failed {
+                error: failure.message.clone(),
+                at_ms,
+            },
+            Some(_) => WorkState::Completed {
+                output: json!({}),
+                at_ms,
+            },
+        }
+    }
+
+    /// Asks a person.
+    pub(super) fn approve(
+        &mut self,
+        name: &str,
+        (text, input): (&Template, &Template),
+        timeout_ms: Option<u64>,
+        scope: &Scope<'_>,
+        at_ms: u64,
+    ) -> WorkState {
+        let shown = || {
+            let text = text.value(scope).map_err(|error| error.to_string())?;
+            let input = input.value(scope).map_err(|error| error.to_string())?;
+            let mut shown = Map::new();
+            shown.extend(text.map(|text| ("question".to_owned(), text)));
+            let is_empty = |value: &Value| value.as_object().is_some_and(Map::is_empty);
+            shown.extend(
+                input
+                    .filter(|i| !is_empty(i))
+                    .map(|i| ("input".to_owned(), i)),
+            );
+            Ok::<_, String>(Value::Object(shown))
+        };
+        let shown = match shown() {
+            Ok(shown) => shown,
+            Err(error) => return WorkState::Failed { error, at_ms },
+        };
+        let approval = Approval::new(self.run, name, "", "", shown);
+        let mut step = runs::Step::new(name, Effect::Approve(approval));
+        step.timeout_ms = timeout_ms;
+        let ended_ms = self.facts.ended_ms(&step).unwrap_or(at_ms);
+        let failed = |error: String| WorkState::Failed {
+            error,
+            at_ms: ended_ms,
+        };
+        match self.facts.result(&step) {
+            None => {
+                self.wanted.push(step);
+                WorkState::Working
+            }
+            Some(StepResult::Decided(decision)) if decision.approved => WorkState::Completed {
+                output: json!({"approved": true, "by": decision.by, "comment": decision.comment}),
+                at_ms: ended_ms,
+            },
+            Some(StepResult::Decided(decision)) => failed(match &*decision.comment {
+                "" => format!("{} refused it", decision.by),
+                comment => format!("{} refused it: {comment}", decision.by),
+            }),
+            Some(StepResult::Cancelled) => WorkState::Cancelled { at_ms: ended_ms },
+            Some(StepResult::Failed(failure)) => failed(failure.message.clone()),
+            Some(_) => failed("the step has a result of another kind".to_owned()),
+        }
+    }
+}
+
+fn who(ended: &DelegationResult) -> &str {
+    match &*ended.agent {
+        "" => "an agent",
+        agent => agent,
+    }
+}
+
+/// The output of an agent: its first data, with its words as `text`; the words alone where it gave no data.
+fn output(ended: &DelegationResult) -> Value {
+    match ended.data.first() {
+        Some(Value::Object(fields)) => {
+            let mut fields = fields.clone();
+            if !ended.text.is_empty() {
+                fields
+                    .entry("text")
+                    .or_insert_with(|| ended.text.clone().into());
+            }
+            Value::Object(fields)
+        }
+        Some(data) => json!({ "data": data, "text": ended.text }),
+        None => json!({ "text": ended.text }),
+    }
+}
+
+/// Pause behind a failed attempt, in milliseconds. Its random part follows from the step and the time of the failure, so that each process
+/// that decides finds the same.
+fn pause_ms(retry: &Retry, attempt: u32, failed_ms: u64, name: &str) -> u64 {
+    let factor = retry.backoff.powi(attempt.saturating_sub(1) as i32);
+    let pause = (retry.pause_ms as f64 * factor).min(retry.max_pause_ms as f64);
+    let seed = name.bytes().chain(failed_ms.to_be_bytes());
+    // FNV-1a, with its bits mixed once more as the end of the seed hardly reaches the upper ones.
+    let hash = seed.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let hash = (hash ^ (hash >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    let chance = (hash >> 11) as f64 / (1_u64 << 53) as f64;
+    (pause * (1.0 - retry.jitter * chance)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_up_to_the_longest_and_leave_their_part_to_chance() {
+        let retry = Retry {
+            pause_ms: 1_000,
+            backoff: 2.0,
+            max_pause_ms: 5_000,
+            ..Retry::default()
+        };
+        let pauses = |retry: &Retry| [1, 2, 3, 4].map(|n| pause_ms(retry, n, 7, "a"));
+        assert_eq!(pauses(&retry), [1_000, 2_000, 4_000, 5_000]);
+        let jitter = Retry {
+            jitter: 0.5,
+            ..retry
+        };
+        let first: Vec<u64> = (0..50).map(|at| pause_ms(&jitter, 1, at, "a")).collect();
+        assert!(
+            first.iter().all(|ms| (500..=1_000).contains(ms)),
+            "{first:?}"
+        );
+        assert!(first.iter().max() > first.iter().min(), "{first:?}");
+        assert_eq!(pauses(&jitter), pauses(&jitter));
+    }
+}
