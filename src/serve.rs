@@ -45,7 +45,7 @@ impl Serving {
             ..settings.hub_settings()
         };
         let http = Bound::bind_for(settings.http, &hub.storage).await?;
-        let a2a = Gateway::new(settings.a2a.gateway(settings.http));
+        let a2a = Gateway::new(settings.gateway()?);
         let others = others.into().with(a2a.service(), FILE_DESCRIPTOR_SET);
         let server = Server::start(hub, settings.grpc.0, others)
             .await
@@ -60,7 +60,7 @@ impl Serving {
         };
         let port = serving.grpc().port();
         let opened = serving.a2a.open(&serving.url(), Some(port)).await;
-        opened.context("the A2A gateway cannot reach its hub")?;
+        opened.context("the A2A gateway cannot start")?;
         Ok(serving)
     }
 
@@ -89,7 +89,7 @@ impl Serving {
         }
     }
 
-    /// Ends A2A streams, drains the hub and ends, within 7 s.
+    /// Ends A2A streams and push notifications, drains the hub and ends, within 8 s.
     pub(crate) async fn shutdown(self) {
         self.a2a.close().await;
         self.server.shutdown().await;

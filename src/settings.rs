@@ -9,6 +9,7 @@ mod hub;
 mod keep_runs;
 mod layers;
 mod model;
+mod outbound;
 mod tools;
 
 use std::path::{Path, PathBuf};
@@ -27,6 +28,7 @@ pub(crate) use self::layers::Layer;
 #[cfg(test)]
 pub(crate) use self::model::ApiKey;
 pub(crate) use self::model::{Model, ModelLayer, OFFLINE};
+use self::outbound::Outbound;
 pub(crate) use self::tools::Sop;
 use crate::cassette::Cassette;
 
@@ -80,6 +82,9 @@ pub(crate) struct Settings {
     /// Settings of A2A.
     #[serde(default)]
     pub(crate) a2a: A2a,
+    /// Settings of calls to addresses that others name.
+    #[serde(default)]
+    outbound: Outbound,
 }
 
 impl Settings {

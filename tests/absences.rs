@@ -117,6 +117,8 @@ fn decisions_know_neither_runtime_nor_network() {
         "gateway/a2a/src/client/retry.rs",
         "gateway/a2a/src/client/sse.rs",
         "gateway/a2a/src/outside/outcome.rs",
+        "gateway/a2a/src/push/config.rs",
+        "gateway/a2a/src/push/delivery.rs",
         "gateway/a2a/src/story.rs",
         "gateway/outbound/src/reachable.rs",
         "gateway/mcp/src/server/progress.rs",

@@ -3,6 +3,7 @@
 mod harness;
 
 mod a2a;
+mod a2a_push;
 mod absences;
 mod agent_files;
 mod agents;

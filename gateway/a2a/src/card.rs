@@ -4,8 +4,10 @@ use agenthub_sdk::proto::a2a::AgentCard;
 use serde_json::{Value, json};
 
 use crate::{
+    CardKey,
     convert::card_from_hub,
-    json::to_json,
+    extended,
+    json::{from_json, to_json},
     v1::{self, AgentInterface},
 };
 
@@ -23,8 +25,22 @@ pub(crate) struct Place {
     pub(crate) streaming: bool,
 }
 
+/// Capabilities that settings decide on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// Push notifications.
+    pub(crate) push: bool,
+    /// An extended card of this agent.
+    pub(crate) extended: bool,
+}
+
 /// The card of an agent below `/agents/{slug}`, or of the default agent with `None`.
-pub(crate) fn served(card: &AgentCard, slug: Option<&str>, place: &Place) -> v1::AgentCard {
+pub(crate) fn served(
+    card: &AgentCard,
+    slug: Option<&str>,
+    place: &Place,
+    offer: Offer,
+) -> v1::AgentCard {
     let mut card = card_from_hub(card.clone());
     card.supported_interfaces = interfaces(slug, place);
     // What the agent's own address asks for, and what it signed, is not said of this one.
@@ -33,8 +49,14 @@ pub(crate) fn served(card: &AgentCard, slug: Option<&str>, place: &Place) -> v1:
     card.signatures.clear();
     let capabilities = card.capabilities.get_or_insert_default();
     capabilities.streaming = Some(place.streaming);
-    capabilities.push_notifications = Some(false);
-    capabilities.extended_agent_card = Some(false);
+    capabilities.push_notifications = Some(offer.push);
+    if offer.extended {
+        capabilities.extended_agent_card = Some(true);
+        if let Ok(scheme) = from_json(extended::scheme()) {
+            card.security_schemes
+                .insert(extended::SCHEME.to_owned(), scheme);
+        }
+    }
     for skill in &mut card.skills {
         fill(&mut skill.name, &skill.id);
         fill(&mut skill.description, &skill.name);
@@ -62,8 +84,27 @@ pub(crate) fn served(card: &AgentCard, slug: Option<&str>, place: &Place) -> v1:
     card
 }
 
+impl Place {
+    /// The address of the public keys.
+    pub(crate) fn keys_url(&self) -> String {
+        format!("{}/.well-known/jwks.json", self.http)
+    }
+}
+
+/// The card as JSON, with the fields by which clients of A2A 0.3 find the agent. One signature is that of the card as A2A 1.0 defines it,
+/// for clients that read no more; the other is that of all fields, for those that check the document as it comes.
+pub(crate) fn written(card: &v1::AgentCard, place: &Place, key: Option<&CardKey>) -> Value {
+    let mut json = for_all_versions(card);
+    if let Some(key) = key {
+        let both = [&to_json(card), &json];
+        let signed = both.map(|card| key.sign(card, &place.keys_url()));
+        json["signatures"] = signed.into_iter().flatten().collect();
+    }
+    json
+}
+
 /// The card as JSON, with the fields by which clients of A2A 0.3 find the agent.
-pub(crate) fn for_all_versions(card: &v1::AgentCard) -> Value {
+fn for_all_versions(card: &v1::AgentCard) -> Value {
     let mut json = to_json(card);
     let url = |binding: &str| {
         let mut all = card.supported_interfaces.iter();
@@ -72,7 +113,9 @@ pub(crate) fn for_all_versions(card: &v1::AgentCard) -> Value {
     json["url"] = json!(url("JSONRPC"));
     json["preferredTransport"] = json!("JSONRPC");
     json["protocolVersion"] = json!("0.3.0");
-    json["supportsAuthenticatedExtendedCard"] = json!(false);
+    let capabilities = card.capabilities.as_ref();
+    let is_extended = capabilities.is_some_and(v1::AgentCapabilities::extended_agent_card);
+    json["supportsAuthenticatedExtendedCard"] = json!(is_extended);
     json
 }
 
@@ -119,6 +162,11 @@ mod tests {
     use super::*;
     use agenthub_sdk::proto::a2a::AgentSkill;
 
+    const OFFER: Offer = Offer {
+        push: true,
+        extended: false,
+    };
+
     fn place() -> Place {
         Place {
             http: "http://hub:8080".into(),
@@ -134,7 +182,7 @@ mod tests {
             name: "bare".into(),
             ..Default::default()
         };
-        let json = for_all_versions(&served(&card, Some("bare"), &place()));
+        let json = for_all_versions(&served(&card, Some("bare"), &place(), OFFER));
         for field in [
             "name",
             "description",
@@ -170,7 +218,7 @@ mod tests {
             skills: vec![skill(&["text/plain"]), skill(&["image/png", "text/plain"])],
             ..Default::default()
         };
-        let card = served(&card, None, &place());
+        let card = served(&card, None, &place(), OFFER);
         assert_eq!(card.default_input_modes, ["text/plain", "image/png"]);
         assert_eq!(card.default_output_modes, MODES);
         assert_eq!(card.supported_interfaces[0].url, "http://hub:8080");

@@ -33,6 +33,8 @@ pub enum Kind {
     InvalidParams,
     /// No agent has this slug or tenant.
     AgentNotFound,
+    /// The caller has to say who it is.
+    Unauthenticated,
     /// The hub cannot do it at present.
     Unavailable,
     Internal,
@@ -92,6 +94,7 @@ impl Kind {
             ),
             Self::InvalidParams => (-32602, Code::InvalidArgument, S::BAD_REQUEST, ""),
             Self::AgentNotFound => (-32602, Code::NotFound, S::NOT_FOUND, ""),
+            Self::Unauthenticated => (-32000, Code::Unauthenticated, S::UNAUTHORIZED, ""),
             Self::Unavailable => (-32603, Code::Unavailable, S::SERVICE_UNAVAILABLE, ""),
             Self::Internal => (-32603, Code::Internal, S::INTERNAL_SERVER_ERROR, ""),
         }

@@ -1,37 +1,58 @@
 //! The events of one task, from the hub's log.
 
+use std::sync::Arc;
+
 use agenthub_sdk::{
     Client, Error,
     hub::EventStream,
     proto::agenthub::{SubscribeToTasksRequest, agent_event::Payload},
 };
 
+use crate::shared::{Listener, Shared};
+
+/// Everything that happens to a task, over breaks of the connection, too.
+#[derive(Debug)]
 pub(crate) struct Feed {
-    events: EventStream,
+    client: Client,
+    task_id: String,
+    source: Source,
     /// Nothing at or before this position is shown.
     after: String,
 }
 
+#[derive(Debug)]
+enum Source {
+    /// The events that all streams share.
+    Shared(Listener),
+    /// A subscription of its own, for a stream that was too slow for the others, and after a break.
+    Own(Box<EventStream>),
+}
+
 impl Feed {
-    /// Everything that happens to a task after this position, or from here on if it is empty; over breaks of the connection, too.
+    /// Everything that happens to a task from here on.
     ///
     /// # Errors
     ///
     /// Those of [`Client::task_events`].
-    pub(crate) async fn open(client: &Client, task_id: &str, after: &str) -> Result<Self, Error> {
-        let request = SubscribeToTasksRequest {
-            agent_id: client.agent_id().to_owned(),
-            task_ids: vec![task_id.to_owned()],
-            observe: true,
-            after: after.to_owned(),
-            ..Default::default()
-        };
-        let events = client.task_events(request).await?;
-        let after = match after {
-            "" => events.position().to_owned(),
-            after => after.to_owned(),
-        };
-        Ok(Self { events, after })
+    pub(crate) async fn open(
+        shared: &Arc<Shared>,
+        client: &Client,
+        task_id: &str,
+    ) -> Result<Self, Error> {
+        let listener = shared.listen(client, task_id).await?;
+        Ok(Self {
+            client: client.clone(),
+            task_id: task_id.to_owned(),
+            after: listener.begins_after().to_owned(),
+            source: Source::Shared(listener),
+        })
+    }
+
+    /// Leaves out what is at or before a position, as of which the task was read since the feed is open.
+    pub(crate) fn skip_to(&mut self, position: &str) {
+        if !position.is_empty() {
+            position.clone_into(&mut self.after);
+        }
     }
 
     /// The next event. Cancel-safe.
@@ -41,21 +62,49 @@ impl Feed {
     /// The hub was away for too long, or no longer has what comes next.
     pub(crate) async fn next(&mut self) -> Result<Payload, Error> {
         loop {
-            let next = self.events.next().await;
-            let next = next.unwrap_or_else(|| Err(Error::Closed("the stream is over".to_owned())));
-            let event = next?;
-            if is_seen(&self.after, &event.position) {
+            let (position, payload) = match &mut self.source {
+                Source::Shared(listener) => match listener.next().await {
+                    Some(event) => (event.position.clone(), Some(event.payload.clone())),
+                    None => {
+                        let (client, request) = (self.client.clone(), self.request());
+                        let own = client.task_events(request).await?;
+                        self.source = Source::Own(Box::new(own));
+                        continue;
+                    }
+                },
+                Source::Own(events) => {
+                    let next = events.next().await;
+                    let ended = || Err(Error::Closed("the stream is over".to_owned()));
+                    let event = next.unwrap_or_else(ended)?;
+                    (event.position, event.payload)
+                }
+            };
+            if is_seen(&self.after, &position) {
                 continue;
             }
-            if let Some(payload) = event.payload {
+            if !position.is_empty() {
+                self.after = position;
+            }
+            if let Some(payload) = payload {
                 return Ok(payload);
             }
+        }
+    }
+
+    /// Asks for what comes after the last event.
+    fn request(&self) -> SubscribeToTasksRequest {
+        SubscribeToTasksRequest {
+            agent_id: self.client.agent_id().to_owned(),
+            task_ids: vec![self.task_id.clone()],
+            observe: true,
+            after: self.after.clone(),
+            ..Default::default()
         }
     }
 }
 
 /// True if an event is at or before a position of the same log: it was on its way to all streams as this one began.
-fn is_seen(position: &str, event: &str) -> bool {
+pub(crate) fn is_seen(position: &str, event: &str) -> bool {
     let read = |text: &str| {
         let (log, number) = text.split_once('-')?;
         Some((log.to_owned(), number.parse::<u64>().ok()?))

@@ -47,6 +47,8 @@ fn call(metadata: &MetadataMap) -> Result<Call, Status> {
         slug: None,
         extensions: extensions.collect(),
         traceparent: text("traceparent").unwrap_or_default().to_owned(),
+        is_old: false,
+        authorization: text("authorization").unwrap_or_default().to_owned(),
     })
 }
 
@@ -202,7 +204,9 @@ impl A2aService for Service {
         request: Request<TaskPushNotificationConfig>,
     ) -> Result<Response<TaskPushNotificationConfig>, Status> {
         let call = call(request.metadata())?;
-        self.no_push(&call, &request.get_ref().tenant).await
+        let operations = self.gateway.operations();
+        let answer = operations.create_push_config(&call, request.into_inner());
+        answer.await.map(Response::new).map_err(status)
     }
 
     async fn get_task_push_notification_config(
@@ -210,7 +214,9 @@ impl A2aService for Service {
         request: Request<GetTaskPushNotificationConfigRequest>,
     ) -> Result<Response<TaskPushNotificationConfig>, Status> {
         let call = call(request.metadata())?;
-        self.no_push(&call, &request.get_ref().tenant).await
+        let operations = self.gateway.operations();
+        let answer = operations.get_push_config(&call, request.into_inner());
+        answer.await.map(Response::new).map_err(status)
     }
 
     async fn list_task_push_notification_configs(
@@ -218,7 +224,9 @@ impl A2aService for Service {
         request: Request<ListTaskPushNotificationConfigsRequest>,
     ) -> Result<Response<ListTaskPushNotificationConfigsResponse>, Status> {
         let call = call(request.metadata())?;
-        self.no_push(&call, &request.get_ref().tenant).await
+        let operations = self.gateway.operations();
+        let answer = operations.list_push_configs(&call, request.into_inner());
+        answer.await.map(Response::new).map_err(status)
     }
 
     async fn get_extended_agent_card(
@@ -226,8 +234,7 @@ impl A2aService for Service {
         request: Request<GetExtendedAgentCardRequest>,
     ) -> Result<Response<AgentCard>, Status> {
         let call = call(request.metadata())?;
-        let operations = self.gateway.operations();
-        let card = operations.get_extended_agent_card(&call, request.into_inner());
+        let card = self.gateway.extended_card(&call, request.into_inner());
         card.await.map(Response::new).map_err(status)
     }
 
@@ -236,14 +243,8 @@ impl A2aService for Service {
         request: Request<DeleteTaskPushNotificationConfigRequest>,
     ) -> Result<Response<()>, Status> {
         let call = call(request.metadata())?;
-        self.no_push(&call, &request.get_ref().tenant).await
-    }
-}
-
-impl Service {
-    async fn no_push<T>(&self, call: &Call, tenant: &str) -> Result<Response<T>, Status> {
         let operations = self.gateway.operations();
-        let answer = operations.push_notifications(call, tenant).await;
-        answer.map(Response::new).map_err(status)
+        let answer = operations.delete_push_config(&call, request.into_inner());
+        answer.await.map(Response::new).map_err(status)
     }
 }

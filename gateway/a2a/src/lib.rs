@@ -11,6 +11,7 @@ mod card;
 pub mod client;
 pub mod convert;
 pub mod error;
+mod extended;
 mod feed;
 mod gateway;
 mod grpc;
@@ -20,11 +21,16 @@ pub mod json;
 mod old;
 mod operations;
 pub mod outside;
+pub mod push;
+mod shared;
+mod signing;
 mod story;
 mod version;
 
-pub use gateway::{Gateway, Settings};
+pub use extended::{ExtendedCards, NoExtendedCards};
+pub use gateway::{Gateway, OpenError, Settings};
 pub use grpc::Service;
+pub use signing::{CardKey, NoCardKey};
 pub use version::{EXTENSIONS_HEADER, VERSION_HEADER};
 
 /// The encoded `FileDescriptorSet` of both services, for reflection.

@@ -1,8 +1,9 @@
 //! The eleven operations of A2A (specification §3.1), over the hub. The bindings only read requests and write answers.
 
 mod listing;
+mod push;
 
-use std::pin::Pin;
+use std::{pin::Pin, sync::Arc};
 
 use agenthub_sdk::{
     Client, Error as HubError,
@@ -19,11 +20,12 @@ use crate::{
     error::{Error, Kind},
     feed::Feed,
     hub::{Hub, Target},
+    push::{Begin, Config, Push},
+    shared::Shared,
     story::{Story, Until},
     v1::{
-        self, AgentCard, CancelTaskRequest, GetExtendedAgentCardRequest, GetTaskRequest,
-        SendMessageRequest, SendMessageResponse, StreamResponse, SubscribeToTaskRequest, Task,
-        send_message_response,
+        self, CancelTaskRequest, GetTaskRequest, SendMessageRequest, SendMessageResponse,
+        StreamResponse, SubscribeToTaskRequest, Task, send_message_response,
     },
 };
 
@@ -43,6 +45,10 @@ pub(crate) struct Call {
     pub(crate) extensions: Vec<String>,
     /// Its W3C trace context; empty if it has none.
     pub(crate) traceparent: String,
+    /// It speaks A2A 0.3.
+    pub(crate) is_old: bool,
+    /// Scheme and credentials; empty if it has none.
+    pub(crate) authorization: String,
 }
 
 /// The operations, for every agent of the hub.
@@ -53,6 +59,8 @@ pub(crate) struct Operations {
     pub(crate) default_agent: String,
     /// Streams are offered.
     pub(crate) streaming: bool,
+    pub(crate) push: Push,
+    pub(crate) shared: Arc<Shared>,
     /// Streams end.
     pub(crate) closing: CancellationToken,
 }
@@ -157,7 +165,10 @@ impl Operations {
     ) -> Result<Shows, Error> {
         let agent = self.agent(call, &request.tenant).await?;
         self.may_stream(&agent)?;
+        let client = self.hub.client()?;
+        let mut feed = Feed::open(&self.shared, client, &request.id).await?;
         let (task, as_of) = self.task_of(&agent, &request.id, ALL).await?;
+        feed.skip_to(&as_of);
         if task.state().is_terminal() {
             return Err(Kind::UnsupportedOperation
                 .with(format!(
@@ -166,8 +177,6 @@ impl Operations {
                 ))
                 .about("taskId", &request.id));
         }
-        let client = self.hub.client()?;
-        let feed = Feed::open(client, &request.id, &as_of).await?;
         let mut story = Story::new(Until::Terminal);
         let first = story.begin(task);
         let first = futures_util::stream::once(async { Ok(first) });
@@ -185,34 +194,18 @@ impl Operations {
         }
     }
 
-    /// §3.1.7 to §3.1.10: not offered, as the cards say.
-    pub(crate) async fn push_notifications<T>(
-        &self,
-        call: &Call,
-        tenant: &str,
-    ) -> Result<T, Error> {
-        let agent = self.agent(call, tenant).await?;
-        let fault = format!("{} sends no push notifications here", agent.id);
-        Err(Kind::PushNotificationNotSupported.with(fault))
-    }
-
-    /// §3.1.11: there is none, as the cards say.
-    pub(crate) async fn get_extended_agent_card(
-        &self,
-        call: &Call,
-        request: GetExtendedAgentCardRequest,
-    ) -> Result<AgentCard, Error> {
-        let agent = self.agent(call, &request.tenant).await?;
-        Err(Kind::UnsupportedOperation.with(format!("{} has no extended card", agent.id)))
-    }
-
     /// The agent that a request is for.
     ///
     /// # Errors
     ///
     /// [`Kind::AgentNotFound`]; [`Kind::InvalidParams`] where path and tenant name two.
     async fn agent(&self, call: &Call, tenant: &str) -> Result<Target, Error> {
-        let slug = match (&call.slug, tenant) {
+        self.hub.agent(self.slug(call, tenant)?).await
+    }
+
+    /// The slug of the agent that a request is for.
+    pub(crate) fn slug<'a>(&'a self, call: &'a Call, tenant: &'a str) -> Result<&'a str, Error> {
+        Ok(match (&call.slug, tenant) {
             (Some(slug), "") => slug,
             (Some(slug), tenant) if slug == tenant => slug,
             (Some(slug), tenant) => {
@@ -222,8 +215,7 @@ impl Operations {
             }
             (None, "") => &self.default_agent,
             (None, tenant) => tenant,
-        };
-        self.hub.agent(slug).await
+        })
     }
 
     /// A task that this agent has, and the position as of which it is so.
@@ -258,21 +250,31 @@ impl Operations {
     ) -> Result<Sent, Error> {
         let message = admission::well_formed(request.message.as_ref())?;
         admission::fits_card(&agent.card, message, &call.extensions)?;
-        if config.task_push_notification_config.is_some() {
-            return self.push_notifications(call, &request.tenant).await;
-        }
+        let pushed = config.task_push_notification_config.as_ref();
+        let pushed = pushed.map(|pushed| {
+            self.push.is_offered()?;
+            let at = "configuration.taskPushNotificationConfig.";
+            let mut config = Config::read(pushed, at, self.push.allowed())?;
+            if config.id.is_empty() {
+                config.id = Uuid::now_v7().to_string();
+            }
+            Ok::<_, Error>(config)
+        });
+        let pushed = pushed.transpose()?;
         let client = self.hub.client()?;
         let mut message = message_to_hub(message.clone());
         let is_follow_up = !message.task_id.is_empty();
-        let after = if is_follow_up {
-            self.follows_up(client, agent, &mut message).await?
-        } else {
+        if !is_follow_up {
             message.task_id = Uuid::now_v7().to_string();
             if message.context_id.is_empty() {
                 message.context_id = Uuid::now_v7().to_string();
             }
-            String::new()
-        };
+        }
+        let mut feed = Feed::open(&self.shared, client, &message.task_id).await?;
+        if is_follow_up {
+            let as_of = self.follows_up(client, agent, &mut message).await?;
+            feed.skip_to(&as_of);
+        }
         if let Some(metadata) = request.metadata {
             let own = message.metadata.get_or_insert_default();
             for (key, value) in metadata.fields {
@@ -280,7 +282,21 @@ impl Operations {
             }
         }
         let task_id = message.task_id.clone();
-        let feed = Feed::open(client, &task_id, &after).await?;
+        let push_id = pushed.as_ref().map(|config| config.id.clone());
+        match pushed {
+            Some(config) if is_follow_up => {
+                self.add_push_config(call, agent, &task_id, config).await?;
+            }
+            // It is there before its task, of which it is told from the beginning.
+            Some(config) => {
+                let begin = Begin {
+                    is_old: call.is_old,
+                    ..Begin::default()
+                };
+                self.push.gate().await?.add(&task_id, config, begin).await?;
+            }
+            None => {}
+        }
         let routing = AgentEventMetadata {
             to_agent_id: agent.id.clone(),
             traceparent: call.traceparent.clone(),
@@ -289,6 +305,10 @@ impl Operations {
             ..Default::default()
         };
         let published = client.publish(message, routing).await;
+        if let (Err(_), Some(push_id), false) = (&published, push_id, is_follow_up) {
+            // Else it is removed as its task does not come.
+            let _ = self.push.remove(&task_id, &push_id).await;
+        }
         published.map_err(|error| match error {
             HubError::Conflict(why) if is_follow_up => Kind::UnsupportedOperation.with(why),
             HubError::Invalid(why) => Error::field("message", why),

@@ -35,6 +35,20 @@ impl Story {
         }
     }
 
+    /// Goes on to the end of the task, where this state was shown last; `None` before the task.
+    pub(crate) fn resumed(state: Option<TaskState>) -> Self {
+        Self {
+            until: Until::Terminal,
+            state,
+            is_over: state.is_some_and(TaskState::is_terminal),
+        }
+    }
+
+    /// The state that was shown last.
+    pub(crate) fn state(&self) -> Option<TaskState> {
+        self.state
+    }
+
     /// Shows the task as it was read. That it waits for its requester ends nothing: the answer may be on its way.
     pub(crate) fn begin(&mut self, task: a2a::Task) -> StreamResponse {
         self.state = Some(task.state());

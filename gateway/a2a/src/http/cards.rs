@@ -14,9 +14,12 @@ use uuid::Uuid;
 use super::{ParsedRequest, query, reply};
 use crate::{
     Gateway,
-    card::{for_all_versions, served},
+    card::{served, written},
     error::Error,
 };
+
+/// Media type of a set of keys (RFC 7517).
+const KEY_SET: &str = "application/jwk-set+json";
 
 /// For how long a card is fresh, in seconds.
 const MAX_AGE: u32 = 60;
@@ -31,13 +34,18 @@ pub(super) async fn card(gateway: &Gateway, asked: &ParsedRequest) -> Response {
     };
     let place = gateway.place(&asked.headers);
     let card = entry.agent_card.unwrap_or_default();
-    let card = for_all_versions(&served(&card, slug, &place));
-    let tag = Uuid::new_v5(&Uuid::NAMESPACE_OID, card.to_string().as_bytes());
-    let tag = format!("\"{}\"", tag.simple());
+    let card = served(&card, slug, &place, gateway.offer(slug));
+    let key = gateway.card_key();
+    let key_id = key.map_or("", |key| key.id());
+    let content = format!("{key_id} {}", crate::json::to_json(&card));
+    let tag = Uuid::new_v5(&Uuid::NAMESPACE_OID, content.as_bytes());
+    // Signatures of the same may differ.
+    let weak = if key.is_some() { "W/" } else { "" };
+    let tag = format!("{weak}\"{}\"", tag.simple());
     let modified = entry.registered_at.as_ref().and_then(system_time);
     let mut response = match is_fresh(asked, &tag) {
         true => StatusCode::NOT_MODIFIED.into_response(),
-        false => reply::json(StatusCode::OK, reply::JSON, &card),
+        false => reply::json(StatusCode::OK, reply::JSON, &written(&card, &place, key)),
     };
     let headers = response.headers_mut();
     let max_age = format!("public, max-age={MAX_AGE}");
@@ -63,8 +71,23 @@ async fn find(gateway: &Gateway, slug: Option<&str>) -> Result<AgentEntry, Error
 /// True if the caller has this card already (§8.6.2).
 fn is_fresh(asked: &ParsedRequest, tag: &str) -> bool {
     let known = asked.header("if-none-match").unwrap_or_default();
-    let mut tags = known.split(',').map(|t| t.trim().trim_start_matches("W/"));
-    tags.any(|known| known == tag || known == "*")
+    let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+    let mut tags = known.split(',').map(opaque);
+    tags.any(|known| known == opaque(tag) || known == "*")
+}
+
+/// `GET /.well-known/jwks.json`: the public key of signed cards.
+pub(super) fn keys(gateway: &Gateway) -> Response {
+    let Some(key) = gateway.card_key() else {
+        return (StatusCode::NOT_FOUND, "cards are not signed here\n").into_response();
+    };
+    let mut response = reply::json(StatusCode::OK, KEY_SET, &key.key_set());
+    if let Ok(max_age) = HeaderValue::try_from(format!("public, max-age={MAX_AGE}")) {
+        response
+            .headers_mut()
+            .insert(header::CACHE_CONTROL, max_age);
+    }
+    response
 }
 
 /// `GET /agents?text=&skill=&tag=&mode=&pageSize=&pageToken=`
@@ -112,7 +135,7 @@ async fn listed(gateway: &Gateway, asked: &ParsedRequest) -> Result<serde_json::
                 "slug": entry.slug,
                 "online": entry.state() == AgentState::Online,
                 "cardUrl": format!("{}/agents/{}/.well-known/agent-card.json", place.http, entry.slug),
-                "card": crate::json::to_json(&served(&card, Some(&entry.slug), &place)),
+                "card": crate::json::to_json(&served(&card, Some(&entry.slug), &place, gateway.offer(Some(&entry.slug)))),
             })
         })
         .collect();

@@ -5,7 +5,10 @@ use futures_util::StreamExt;
 use prost::{Message, Name};
 use serde_json::{Value, json};
 
-use super::{ParsedRequest, reply, rest::list_json};
+use super::{
+    ParsedRequest, reply,
+    rest::{configs_json, list_json},
+};
 use crate::{
     Gateway,
     error::{Error, Kind},
@@ -80,7 +83,15 @@ pub(super) async fn answer(gateway: &Gateway, asked: &ParsedRequest) -> Response
             Ok(shown) => json!({"jsonrpc": "2.0", "id": id, "result": written(&shown)}),
             Err(error) => failed(&id, &error.into()),
         })),
-        Err(fault) => reply::json(StatusCode::OK, reply::JSON, &failed(&id, &fault)),
+        Err(fault) => {
+            let status = match &fault {
+                Fault::Failed(error) if error.kind == Kind::Unauthenticated => error.kind.http(),
+                _ => StatusCode::OK,
+            };
+            let mut response = reply::json(status, reply::JSON, &failed(&id, &fault));
+            reply::challenge(&mut response);
+            response
+        }
     }
 }
 
@@ -127,20 +138,23 @@ async fn call(
     method: &str,
     params: Value,
 ) -> Result<Outcome, Fault> {
-    let (operations, call) = (gateway.operations(), asked.call());
+    let (operations, mut call) = (gateway.operations(), asked.call());
     match Version::of(asked.version().as_deref())? {
-        Version::One => one(operations, &call, method, params).await,
-        Version::Old => old(operations, &call, method, params).await,
+        Version::One => one(gateway, &call, method, params).await,
+        Version::Old => {
+            call.is_old = true;
+            old(operations, &call, method, params).await
+        }
     }
 }
 
 async fn one(
-    operations: &Operations,
+    gateway: &Gateway,
     call: &Call,
     method: &str,
     params: Value,
 ) -> Result<Outcome, Fault> {
-    let tenant = params["tenant"].as_str().unwrap_or_default().to_owned();
+    let operations = gateway.operations();
     Ok(match method {
         "SendMessage" => done(&operations.send_message(call, from_json(params)?).await?),
         "GetTask" => done(&operations.get_task(call, from_json(params)?).await?),
@@ -158,10 +172,26 @@ async fn one(
             Outcome::Stream(shows.await?, to_json)
         }
         "GetExtendedAgentCard" => {
-            let card = operations.get_extended_agent_card(call, from_json(params)?);
+            let card = gateway.extended_card(call, from_json(params)?);
             done(&card.await?)
         }
-        method if METHODS.contains(&method) => operations.push_notifications(call, &tenant).await?,
+        "CreateTaskPushNotificationConfig" => {
+            let config = operations.create_push_config(call, from_json(params)?);
+            done(&config.await?)
+        }
+        "GetTaskPushNotificationConfig" => {
+            let config = operations.get_push_config(call, from_json(params)?);
+            done(&config.await?)
+        }
+        "ListTaskPushNotificationConfigs" => {
+            let page = operations.list_push_configs(call, from_json(params)?);
+            Outcome::Done(configs_json(&page.await?))
+        }
+        "DeleteTaskPushNotificationConfig" => {
+            let deleted = operations.delete_push_config(call, from_json(params)?);
+            deleted.await?;
+            Outcome::Done(Value::Null)
+        }
         method => return Err(no_method(method, &METHODS)),
     })
 }
@@ -197,8 +227,25 @@ async fn old(
                 .await?;
             Outcome::Stream(shows, old::stream_response)
         }
-        method if method.starts_with("tasks/pushNotificationConfig/") => {
-            operations.push_notifications(call, "").await?
+        "tasks/pushNotificationConfig/set" => {
+            let request = old::set_config_request(params)?;
+            let config = operations.create_push_config(call, request).await?;
+            Outcome::Done(old::config(&config))
+        }
+        "tasks/pushNotificationConfig/get" => {
+            let request = from_json(old::config_params(params))?;
+            let config = operations.get_push_config(call, request).await?;
+            Outcome::Done(old::config(&config))
+        }
+        "tasks/pushNotificationConfig/list" => {
+            let request = from_json(old::config_params(params))?;
+            let page = operations.list_push_configs(call, request).await?;
+            Outcome::Done(page.configs.iter().map(old::config).collect())
+        }
+        "tasks/pushNotificationConfig/delete" => {
+            let request = from_json(old::config_params(params))?;
+            operations.delete_push_config(call, request).await?;
+            Outcome::Done(Value::Null)
         }
         method => return Err(no_method(method, &old::METHODS)),
     })

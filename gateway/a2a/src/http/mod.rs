@@ -31,10 +31,11 @@ use crate::{
 };
 
 /// Every path that is served; `path.rs` reads them.
-const PATHS: [&str; 17] = [
+const PATHS: [&str; 18] = [
     "/",
     "/.well-known/agent-card.json",
     "/.well-known/agent.json",
+    "/.well-known/jwks.json",
     "/message:send",
     "/message:stream",
     "/tasks",
@@ -97,6 +98,8 @@ impl ParsedRequest {
             slug: self.path.slug.clone(),
             extensions: extensions.collect(),
             traceparent: self.header("traceparent").unwrap_or_default().to_owned(),
+            is_old: false,
+            authorization: self.header("authorization").unwrap_or_default().to_owned(),
         }
     }
 
@@ -167,7 +170,7 @@ async fn serve(gateway: &Gateway, parts: axum::http::request::Parts, body: Body)
             return match path.resource {
                 Resource::Rpc => jsonrpc::refused(status, reason),
                 Resource::Rest(_) => rest::refused(status, &reason),
-                Resource::Agents | Resource::Card => {
+                Resource::Agents | Resource::Card | Resource::Keys => {
                     (status, format!("{reason}\n")).into_response()
                 }
             };
@@ -185,7 +188,8 @@ async fn serve(gateway: &Gateway, parts: axum::http::request::Parts, body: Body)
     match resource {
         Resource::Agents if is_read => cards::list(gateway, &asked).await,
         Resource::Card if is_read => cards::card(gateway, &asked).await,
-        Resource::Agents | Resource::Card => not_allowed("GET"),
+        Resource::Keys if is_read => cards::keys(gateway),
+        Resource::Agents | Resource::Card | Resource::Keys => not_allowed("GET"),
         Resource::Rpc if asked.method == Method::POST => jsonrpc::answer(gateway, &asked).await,
         Resource::Rpc => not_allowed("POST"),
         Resource::Rest(operation) => rest::answer(gateway, &asked, operation).await,
@@ -223,22 +227,6 @@ impl Gateway {
 
     /// The addresses as this caller sees them.
     fn place(&self, headers: &HeaderMap) -> Place {
-        let host = guard::host(headers);
-        let name = host.as_ref().map_or("127.0.0.1", |h| h.host()).to_owned();
-        let http = match (&self.settings().public_url, host) {
-            (Some(url), _) => url.trim_end_matches('/').to_owned(),
-            (None, Some(host)) => format!("http://{host}"),
-            (None, None) => format!("http://{name}"),
-        };
-        let grpc = match (&self.settings().public_grpc, self.grpc_port()) {
-            (Some(address), _) => address.clone(),
-            (None, Some(port)) => format!("{name}:{port}"),
-            (None, None) => String::new(),
-        };
-        Place {
-            http,
-            grpc,
-            streaming: self.settings().streaming,
-        }
+        self.place_for(guard::host(headers))
     }
 }

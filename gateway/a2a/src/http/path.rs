@@ -8,6 +8,9 @@ const CARD: &str = ".well-known/agent-card.json";
 /// The card's path for clients before A2A 0.3.
 const OLD_CARD: &str = ".well-known/agent.json";
 
+/// The place of the public keys of signed cards.
+const KEYS: &str = ".well-known/jwks.json";
+
 /// A path, read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Path {
@@ -24,6 +27,8 @@ pub(super) enum Resource {
     /// `GET /agents`
     Agents,
     Card,
+    /// The public keys of signed cards.
+    Keys,
     /// JSON-RPC.
     Rpc,
     Rest(Operation),
@@ -56,6 +61,9 @@ pub(super) fn read(path: &str) -> Option<Path> {
     };
     if path == "agents" || path == "agents/" {
         return at(None, "", Resource::Agents);
+    }
+    if path == KEYS {
+        return at(None, "", Resource::Keys);
     }
     let (slug, rest) = match path.strip_prefix("agents/") {
         Some(below) => {
@@ -126,6 +134,7 @@ mod tests {
         check("/agents/a", Some("a"), "", Resource::Rpc);
         check("/agents/a/", Some("a"), "", Resource::Rpc);
         check("/.well-known/agent-card.json", None, "", Resource::Card);
+        check("/.well-known/jwks.json", None, "", Resource::Keys);
         check(
             "/agents/a/.well-known/agent-card.json",
             Some("a"),

@@ -33,3 +33,13 @@ pub(super) fn events(values: impl Stream<Item = Value> + Send + 'static) -> Resp
     let heartbeat = KeepAlive::new().interval(HEARTBEAT);
     Sse::new(events).keep_alive(heartbeat).into_response()
 }
+
+/// Says in a response of 401 how a caller says who it is.
+pub(super) fn challenge(response: &mut Response) {
+    if response.status() == StatusCode::UNAUTHORIZED {
+        let bearer = HeaderValue::from_static("Bearer");
+        response
+            .headers_mut()
+            .insert(header::WWW_AUTHENTICATE, bearer);
+    }
+}

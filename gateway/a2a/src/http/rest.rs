@@ -1,7 +1,7 @@
 //! HTTP+JSON (specification §11).
 
 use axum::{
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderValue, Method, StatusCode, header},
     response::Response,
 };
 use futures_util::StreamExt;
@@ -104,14 +104,38 @@ async fn answered(
             };
             streamed(operations.subscribe_to_task(&call, request).await?)
         }
-        Operation::Configs(_) | Operation::Config(..) => {
-            operations.push_notifications(&call, tenant).await?
+        Operation::Configs(task_id) if asked.method == Method::POST => {
+            let mut request: v1::TaskPushNotificationConfig = body(asked)?;
+            request.task_id = task_id;
+            done(&operations.create_push_config(&call, request).await?)
+        }
+        Operation::Configs(task_id) => {
+            let request = from_query(asked, &[("taskId", &task_id)])?;
+            let page = operations.list_push_configs(&call, request).await?;
+            reply::json(StatusCode::OK, reply::A2A_JSON, &configs_json(&page))
+        }
+        Operation::Config(task_id, id) if asked.method == Method::DELETE => {
+            let request = v1::DeleteTaskPushNotificationConfigRequest {
+                tenant: tenant.to_owned(),
+                task_id,
+                id,
+            };
+            operations.delete_push_config(&call, request).await?;
+            reply::json(StatusCode::OK, reply::A2A_JSON, &json!({}))
+        }
+        Operation::Config(task_id, id) => {
+            let request = v1::GetTaskPushNotificationConfigRequest {
+                tenant: tenant.to_owned(),
+                task_id,
+                id,
+            };
+            done(&operations.get_push_config(&call, request).await?)
         }
         Operation::ExtendedCard => {
             let request = v1::GetExtendedAgentCardRequest {
                 tenant: tenant.to_owned(),
             };
-            done(&operations.get_extended_agent_card(&call, request).await?)
+            done(&gateway.extended_card(&call, request).await?)
         }
     })
 }
@@ -189,9 +213,20 @@ pub(super) fn list_json(page: &v1::ListTasksResponse) -> Value {
     json
 }
 
+/// A page of configurations, with the list even if it is empty.
+pub(super) fn configs_json(page: &v1::ListTaskPushNotificationConfigsResponse) -> Value {
+    let mut json = to_json(page);
+    if let Value::Object(fields) = &mut json {
+        fields.entry("configs").or_insert_with(|| json!([]));
+    }
+    json
+}
+
 /// An error as HTTP+JSON has it (§11.6).
 pub(super) fn failed(error: &Error) -> Response {
-    reply::json(error.kind.http(), reply::A2A_JSON, &status(error))
+    let mut response = reply::json(error.kind.http(), reply::A2A_JSON, &status(error));
+    reply::challenge(&mut response);
+    response
 }
 
 /// The error for a body that was not read (§11.6).
@@ -225,6 +260,7 @@ fn grpc_name(kind: Kind) -> &'static str {
         Code::NotFound => "NOT_FOUND",
         Code::FailedPrecondition => "FAILED_PRECONDITION",
         Code::InvalidArgument => "INVALID_ARGUMENT",
+        Code::Unauthenticated => "UNAUTHENTICATED",
         Code::Unavailable => "UNAVAILABLE",
         _ => "INTERNAL",
     }

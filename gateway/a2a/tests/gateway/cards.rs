@@ -1,8 +1,11 @@
 //! Cards and the list of agents.
 
+use std::sync::Arc;
+
+use agenthub_a2a::{CardKey, ExtendedCards};
 use serde_json::{Value, json};
 
-use crate::harness::Stage;
+use crate::harness::{Stage, card, settings};
 
 const CARD: &str = "/agents/painter/.well-known/agent-card.json";
 
@@ -109,6 +112,90 @@ async fn agents_are_listed_and_searched() {
             .await
             .status,
         400
+    );
+    stage.stop().await;
+}
+
+/// The private key of RFC 8037, appendix A.
+const KEY: &str = r#"{"kty":"OKP","crv":"Ed25519","d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#;
+
+/// spec: A2A 1.0.1 §8.4
+#[tokio::test]
+async fn cards_are_signed_for_the_public_address_alone() {
+    let mut settings = settings();
+    settings.card_key = CardKey::read(KEY).ok().map(Arc::new);
+    settings.public_url = Some("https://hub.example".into());
+    settings.local_only = false;
+    let stage = Stage::set(card(), settings.clone()).await;
+    let first = stage
+        .http("GET", CARD, &[("host", "evil.example")], "")
+        .await;
+    assert!(!first.body.to_string().contains("evil.example"));
+    let keys = stage.http("GET", "/.well-known/jwks.json", &[], "").await;
+    assert_eq!(
+        (keys.status, &keys.headers["content-type"]),
+        (200, &"application/jwk-set+json".parse().expect("a value"))
+    );
+    assert_eq!(
+        keys.body["keys"][0]["x"],
+        "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
+    );
+    let signatures = first.body["signatures"].as_array().expect("signatures");
+    assert_eq!(signatures.len(), 2);
+    let tag = first.headers["etag"].to_str().expect("text");
+    let again = stage.http("GET", CARD, &[("if-none-match", tag)], "").await;
+    assert_eq!(again.status, 304);
+    stage.stop().await;
+
+    settings.public_url = None;
+    let stage = Stage::set(card(), settings).await;
+    let unsigned = stage.http("GET", CARD, &[], "").await;
+    assert_eq!(unsigned.body.get("signatures"), None);
+    let keys = stage.http("GET", "/.well-known/jwks.json", &[], "").await;
+    assert_eq!(keys.status, 404);
+    stage.stop().await;
+}
+
+/// spec: A2A 1.0.1 §3.1.11, §3.3.4, §13.3
+#[tokio::test]
+async fn an_extended_card_is_for_callers_with_the_token() {
+    let token = "0123456789abcdef";
+    let more = json!({"description": "And more", "version": "2.0.0"});
+    let cards = [("painter".to_owned(), more)];
+    let mut settings = settings();
+    settings.public_url = Some("http://127.0.0.1:8080".into());
+    settings.extended = ExtendedCards::new(cards, token.to_owned()).ok();
+    let stage = Stage::set(card(), settings).await;
+    let public = stage.http("GET", CARD, &[], "").await.body;
+    assert_eq!(public["capabilities"]["extendedAgentCard"], true);
+    let scheme = &public["securitySchemes"]["extendedCard"]["httpAuthSecurityScheme"];
+    assert_eq!(scheme["scheme"], "Bearer");
+    let authorization = format!("Bearer {token}");
+    let with = [
+        ("a2a-version", "1.0"),
+        ("authorization", authorization.as_str()),
+    ];
+    let path = "/agents/painter/extendedAgentCard";
+    let card = stage.http("GET", path, &with, "").await;
+    assert_eq!(
+        (card.status, &card.body["description"]),
+        (200, &json!("And more"))
+    );
+    assert_eq!(
+        card.body["supportedInterfaces"],
+        public["supportedInterfaces"]
+    );
+    let refused = stage.http("GET", path, &with[..1], "").await;
+    assert_eq!(
+        (refused.status, &refused.headers["www-authenticate"]),
+        (401, &"Bearer".parse().expect("a value"))
+    );
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "GetExtendedAgentCard"});
+    let headers = [("a2a-version", "1.0"), ("content-type", "application/json")];
+    let refused = stage.http("POST", "/", &headers, body.to_string()).await;
+    assert_eq!(
+        (refused.status, &refused.body["error"]["code"]),
+        (401, &json!(-32000))
     );
     stage.stop().await;
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Stage, message};
+use crate::harness::{Stage, card, message, settings};
 
 fn info(reason: &str) -> Value {
     json!({"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": reason, "domain": "a2a-protocol.org"})
@@ -59,7 +59,12 @@ async fn another_version_is_refused() {
 /// spec: A2A 1.0.1 §3.3.4
 #[tokio::test]
 async fn what_the_card_does_not_offer_is_refused_as_it_says() {
-    let stage = Stage::start().await;
+    let mut settings = settings();
+    settings.push = None;
+    let stage = Stage::set(card(), settings).await;
+    let card = "/agents/painter/.well-known/agent-card.json";
+    let card = stage.http("GET", card, &[], "").await.body;
+    assert_eq!(card["capabilities"]["pushNotifications"], false);
     let config = json!({"taskId": "t", "url": "https://a.example"});
     assert_eq!(
         stage.code("CreateTaskPushNotificationConfig", config).await,

@@ -109,8 +109,8 @@ async fn errors_carry_their_reason() {
         .await
         .expect_err("no version is 0.3");
     assert_eq!(reason(&status), (Code::FailedPrecondition, true, true));
-    let config = v1::TaskPushNotificationConfig::default();
-    let status = soon(client.create_task_push_notification_config(request(config))).await;
+    let extended = v1::GetExtendedAgentCardRequest::default();
+    let status = soon(client.get_extended_agent_card(request(extended))).await;
     assert_eq!(
         reason(&status.expect_err("not offered")),
         (Code::FailedPrecondition, true, true)
@@ -122,5 +122,51 @@ async fn errors_carry_their_reason() {
         .expect_err("no message");
     assert_eq!(status.code(), Code::InvalidArgument);
     assert!(String::from_utf8_lossy(status.details()).contains("google.rpc.BadRequest"));
+    stage.stop().await;
+}
+
+/// spec: A2A 1.0.1 §10.4.7 to §10.4.10
+#[tokio::test]
+async fn push_notifications_are_configured_over_grpc() {
+    let stage = Stage::start().await;
+    let mut client = client(&stage).await;
+    let task = stage.send("hello").await;
+    let task_id = task["id"].as_str().expect("an id").to_owned();
+    let config = v1::TaskPushNotificationConfig {
+        tenant: "painter".into(),
+        task_id: task_id.clone(),
+        url: "https://hook.example/".into(),
+        ..Default::default()
+    };
+    let made = client.create_task_push_notification_config(request(config));
+    let made = soon(made).await.expect("an answer").into_inner();
+    assert!(!made.id.is_empty());
+    let of = v1::GetTaskPushNotificationConfigRequest {
+        tenant: "painter".into(),
+        task_id: task_id.clone(),
+        id: made.id.clone(),
+    };
+    let got = client.get_task_push_notification_config(request(of.clone()));
+    assert_eq!(soon(got).await.expect("an answer").into_inner(), made);
+    let all = v1::ListTaskPushNotificationConfigsRequest {
+        tenant: "painter".into(),
+        task_id: task_id.clone(),
+        ..Default::default()
+    };
+    let all = client.list_task_push_notification_configs(request(all));
+    assert_eq!(
+        soon(all).await.expect("an answer").into_inner().configs,
+        [made.clone()]
+    );
+    let gone = v1::DeleteTaskPushNotificationConfigRequest {
+        tenant: "painter".into(),
+        task_id,
+        id: made.id,
+    };
+    let deleted = client.delete_task_push_notification_config(request(gone));
+    soon(deleted).await.expect("an answer");
+    let missing = client.get_task_push_notification_config(request(of));
+    let missing = soon(missing).await.expect_err("it is gone");
+    assert_eq!(reason(&missing), (Code::NotFound, true, true));
     stage.stop().await;
 }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use agenthub_a2a::{Gateway, Settings};
+use agenthub_a2a::{Gateway, Settings, push};
 use agenthub_broker::{ExtraServices, Server, Settings as HubSettings};
 use agenthub_sdk::{
     Agent, Artifact, ArtifactUpdate, Card, Failure, Part, Reply, RunningAgent, Skill, TaskContext,
@@ -25,6 +25,9 @@ use tower::ServiceExt;
 
 /// Nothing here takes that long unless it is broken.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Updates of a task that says `flood`.
+pub(crate) const FLOOD: usize = 1_500;
 
 /// Waits for something that must come.
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
@@ -47,6 +50,10 @@ pub(crate) fn settings() -> Settings {
         public_grpc: None,
         cors: vec!["https://app.example".into()],
         local_only: true,
+        push: Some(push::Settings::default()),
+        card_key: None,
+        extended: None,
+        outbound: Default::default(),
     }
 }
 
@@ -89,6 +96,17 @@ impl Stage {
             agent,
             gateway,
         }
+    }
+
+    /// Closes the gateway, and has another one at the same hub, with the routes of that.
+    pub(crate) async fn restart_gateway(&mut self, settings: Settings) {
+        self.gateway.close().await;
+        let gateway = Gateway::new(settings);
+        let url = format!("http://{}", self.hub.address());
+        let port = Some(self.hub.address().port());
+        gateway.open(&url, port).await.expect("the hub is there");
+        self.router = gateway.router();
+        self.gateway = gateway;
     }
 
     pub(crate) async fn stop(self) {
@@ -299,6 +317,12 @@ async fn work(task: TaskContext) -> Result<Reply, Failure> {
                 task.publish_artifact(update).await?;
             }
             Ok(Reply::text("drawn"))
+        }
+        "flood" => {
+            for n in 0..FLOOD {
+                task.publish_update(n.to_string()).await?;
+            }
+            Ok(Reply::text("over"))
         }
         _ => Ok(Reply::text(format!("{word} {rest}").trim().to_owned())),
     }

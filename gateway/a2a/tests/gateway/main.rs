@@ -11,5 +11,7 @@ mod harness;
 mod listing;
 mod old;
 mod outside;
+mod push;
+mod receiver;
 mod sending;
 mod streaming;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Events, Stage, follow_up, message, state};
+use crate::harness::{Events, FLOOD, Stage, follow_up, message, state};
 
 /// The shape of a stream: T task, S status, A artifact.
 fn shape(events: &[Value]) -> String {
@@ -137,5 +137,54 @@ async fn http_and_json_stream_the_events_themselves() {
     assert_eq!(answer.headers()["content-type"], "text/event-stream");
     let events = Events::of(answer).rest().await;
     assert!(shape(&events).starts_with("TS"));
+    stage.stop().await;
+}
+
+/// spec: A2A 1.0.1 §3.5.2
+#[tokio::test]
+async fn a_stream_that_is_read_late_misses_nothing() {
+    let stage = Stage::start().await;
+    let mut events = stage.stream("SendStreamingMessage", message("flood")).await;
+    let first = events.next().await.expect("the task");
+    let id = json!({"id": first["task"]["id"]});
+    // This one is read as it comes.
+    let mut other = stage.stream("SubscribeToTask", id).await;
+    let mut shown = other.next().await.expect("the task");
+    while state(&shown) != "TASK_STATE_COMPLETED" {
+        shown = other.next().await.expect("it goes on");
+    }
+    let events = events.rest().await;
+    let said = events.iter().filter_map(|event| {
+        let message = &event["statusUpdate"]["status"]["message"];
+        message["parts"][0]["text"].as_str()
+    });
+    let said: Vec<&str> = said.collect();
+    let all: Vec<String> = (0..FLOOD).map(|n| n.to_string()).collect();
+    let numbers: Vec<&str> = said
+        .iter()
+        .copied()
+        .filter(|text| *text != "over")
+        .collect();
+    assert_eq!(numbers, all);
+    assert_eq!(said.last(), Some(&"over"));
+    stage.stop().await;
+}
+
+/// spec: A2A 1.0.1 §3.5.2
+#[tokio::test]
+async fn a_thousand_streams_of_a_task_are_open_at_once() {
+    let stage = Stage::start().await;
+    let id = stage.at_work().await;
+    let mut streams = Vec::new();
+    for _ in 0..1_000 {
+        let mut events = stage.stream("SubscribeToTask", json!({"id": id})).await;
+        events.next().await.expect("the task");
+        streams.push(events);
+    }
+    stage.done("CancelTask", json!({"id": id})).await;
+    for events in streams {
+        let last = events.rest().await.pop();
+        assert_eq!(state(&last.expect("an end")), "TASK_STATE_CANCELED");
+    }
     stage.stop().await;
 }

@@ -1,0 +1,227 @@
+//! From the hub's log to the store: what happens to tasks with configurations, once and in order.
+//!
+//! The gateway watches the tasks of the hub like any agent, after the position that the store has reached, as long as there are
+//! configurations. Where the log no longer reaches back to it, each configuration gets its task as it is.
+
+use std::{sync::Arc, time::Duration};
+
+use agenthub_sdk::{
+    Error as HubError, EventStream,
+    proto::{
+        a2a::TaskState,
+        agenthub::{AgentEvent, SubscribeToTasksRequest, agent_event::Payload},
+    },
+};
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+use super::{
+    Open, now_ms,
+    store::{StoreError, in_ms},
+};
+use crate::story::Story;
+
+/// Interval of tidying up, after which the position is noted too: at most that much of the log is read again after a crash.
+const TIDYING: Duration = Duration::from_secs(30);
+
+/// Time for which the configurations of a task that has ended can be looked at, if nothing waits for them.
+const KEPT: Duration = Duration::from_secs(10 * 60);
+
+/// Pause before the hub, or the store, is asked again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+impl Open {
+    /// Records events until the gateway closes.
+    pub(super) async fn take_in(self: Arc<Self>) {
+        let mut wanted = self.wanted.subscribe();
+        while wanted.wait_for(|is_wanted| *is_wanted).await.is_ok() {
+            let Some(mut events) = self.watch().await else {
+                return;
+            };
+            self.watching.send_replace(true);
+            let is_over = self.follow(&mut events).await;
+            self.watching.send_replace(false);
+            if is_over {
+                return;
+            }
+        }
+    }
+
+    /// Subscribes where the store is; `None` once the gateway closes.
+    async fn watch(&self) -> Option<EventStream> {
+        let mut after = loop {
+            match self.store.position().await {
+                Ok(position) => break position,
+                Err(error) => self.again("the position cannot be read", &error).await?,
+            }
+        };
+        loop {
+            let request = SubscribeToTasksRequest {
+                agent_id: self.client.agent_id().to_owned(),
+                observe: true,
+                after: after.clone(),
+                ..Default::default()
+            };
+            match self.client.task_events(request).await {
+                Ok(events) => {
+                    if after.is_empty() {
+                        self.record_position(events.position()).await?;
+                    }
+                    return Some(events);
+                }
+                Err(HubError::Invalid(why)) if !after.is_empty() => {
+                    self.record_gap(&why).await?;
+                    after.clear();
+                }
+                Err(error) => self.again("tasks cannot be watched", &error).await?,
+            }
+        }
+    }
+
+    /// Records what comes. `true` once the gateway closes; else the events have to be asked for again, if they are wanted.
+    async fn follow(&self, events: &mut EventStream) -> bool {
+        let mut tidying = interval(TIDYING);
+        tidying.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let next = tokio::select! {
+                next = events.next() => next,
+                _ = tidying.tick() => {
+                    match self.tidy(events.position()).await {
+                        Some(true) => continue,
+                        Some(false) => return false,
+                        None => return true,
+                    }
+                }
+                () = self.closing.cancelled() => {
+                    // It only spares reading them again.
+                    let _ = self.store.reached(events.position()).await;
+                    return true;
+                }
+            };
+            let recorded = match next {
+                Some(Ok(event)) => self.record(event).await,
+                Some(Err(HubError::Missed(why))) => self.record_gap(&why).await,
+                Some(Err(error)) => {
+                    tracing::warn!(%error, "tasks are watched anew for push notifications");
+                    return false;
+                }
+                None => return false,
+            };
+            if recorded.is_none() {
+                return true;
+            }
+        }
+    }
+
+    /// Records an event, as often as it takes; `None` once the gateway closes.
+    async fn record(&self, event: AgentEvent) -> Option<()> {
+        let Some(payload) = event.payload else {
+            return Some(());
+        };
+        let task = match &payload {
+            Payload::Task(task) => &task.id,
+            Payload::StatusUpdate(update) => &update.task_id,
+            Payload::ArtifactUpdate(update) => &update.task_id,
+            Payload::Message(_) | Payload::AgentCard(_) => return Some(()),
+        };
+        let _gate = self.gate.lock().await;
+        if !self.tasks().contains(task) {
+            return Some(());
+        }
+        let task = task.clone();
+        let payload = Arc::new(payload);
+        let keys = loop {
+            let payload = Arc::clone(&payload);
+            let show = move |state: Option<i32>| {
+                let mut story =
+                    Story::resumed(state.and_then(|state| TaskState::try_from(state).ok()));
+                let shown = story.take((*payload).clone());
+                (
+                    shown,
+                    story.state().map(|state| state as i32),
+                    story.is_over(),
+                )
+            };
+            match self
+                .store
+                .record(&task, &event.position, now_ms(), show)
+                .await
+            {
+                Ok(keys) => break keys,
+                Err(error) => self.again("an event cannot be recorded", &error).await?,
+            }
+        };
+        keys.into_iter().for_each(|key| self.wake(key));
+        Some(())
+    }
+
+    async fn record_gap(&self, why: &str) -> Option<()> {
+        tracing::warn!(
+            why,
+            "events are missing: receivers of push notifications get the tasks as they are"
+        );
+        let keys = loop {
+            match self.store.record_gap(now_ms()).await {
+                Ok(keys) => break keys,
+                Err(error) => self.again("a gap cannot be recorded", &error).await?,
+            }
+        };
+        keys.into_iter().for_each(|key| self.wake(key));
+        Some(())
+    }
+
+    async fn record_position(&self, position: &str) -> Option<()> {
+        while let Err(error) = self.store.reached(position).await {
+            self.again("the position cannot be recorded", &error)
+                .await?;
+        }
+        Some(())
+    }
+
+    /// Waits before something is tried again; `None` once the gateway closes.
+    async fn again(&self, what: &str, error: &(dyn std::error::Error + Sync)) -> Option<()> {
+        tracing::warn!(%error, "push notifications: {what}, and will be tried again");
+        self.closing.run_until_cancelled(sleep(PAUSE)).await
+    }
+
+    /// Removes configurations that are done with, and says whether there are others; `None` once the gateway closes.
+    async fn tidy(&self, position: &str) -> Option<bool> {
+        // No configuration is added meanwhile.
+        let _gate = self.gate.lock().await;
+        let before = now_ms().saturating_sub(in_ms(KEPT));
+        let tasks = Arc::clone(&self.tasks);
+        let left = move |gone: &[String]| {
+            let mut tasks = super::locked(&tasks);
+            for task in gone {
+                tasks.remove(task);
+            }
+        };
+        let tidied = async {
+            self.store.reached(position).await?;
+            let unbegun = self.store.sweep(before, left).await?;
+            for (key, task) in unbegun {
+                // The message that was to make it was never published.
+                if let Err(HubError::NotFound(_)) = self.client.task(&task, -1).await {
+                    self.store.drop_config(key).await?;
+                }
+            }
+            let has_any = self.store.has_any().await?;
+            if !has_any {
+                // The next one begins with what is then.
+                self.store.forget_position().await?;
+            }
+            Ok::<_, StoreError>(has_any)
+        };
+        match tidied.await {
+            Ok(true) => Some(true),
+            Ok(false) => {
+                self.wanted.send_replace(false);
+                self.watching.send_replace(false);
+                Some(false)
+            }
+            Err(error) => {
+                self.again("they cannot be tidied up", &error).await?;
+                Some(true)
+            }
+        }
+    }
+}
