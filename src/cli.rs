@@ -1,10 +1,12 @@
 //! The command line.
 
+mod a2a;
 mod agent;
 mod cortex;
 mod layers;
 mod log;
 mod mcp;
+mod outside;
 mod runs;
 mod sop;
 
@@ -12,17 +14,19 @@ use std::path::PathBuf;
 
 use agenthub_sop::cli::Sop;
 use agenthub_terminal::{
-    commands::{Agents, Mailboxes, Publish, Tasks},
+    commands::{Mailboxes, Publish, Tasks},
     flags::{Folder, Hub, Json, Keep, Model, Serve},
 };
 use agenthub_workflow::cli::WorkflowCommand;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use a2a::{A2a, Call, HeaderText, Who};
 pub(crate) use agent::{Agent, Place, Specialised, Thinking};
 pub(crate) use cortex::Cortex;
 pub(crate) use log::Log;
 pub(crate) use mcp::Mcp;
+pub(crate) use outside::{Add, Agents, Outside};
 pub(crate) use runs::{Answer, CortexAt, Form, Limits, Run, Runs};
 
 use self::layers::Layers;
@@ -76,7 +80,10 @@ pub(crate) enum Command {
     Workflow(WorkflowCommand),
     /// Serves the hub's agents as tools to any MCP client, over stdin and stdout or over HTTP
     Mcp(Mcp),
-    /// Shows and removes the agents of a hub
+    /// Shows and asks agents elsewhere, over A2A
+    #[command(subcommand, name = "a2a")]
+    A2a(A2a),
+    /// Shows, adds and removes the agents of a hub
     #[command(subcommand)]
     Agents(Agents),
     /// Publishes a message
@@ -176,6 +183,7 @@ impl Command {
             | Self::Sop(_)
             | Self::Workflow(_)
             | Self::Mcp(_)
+            | Self::A2a(_)
             | Self::Log(_)
             | Self::Completions { .. }
             | Self::Guard => None,

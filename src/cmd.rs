@@ -1,5 +1,6 @@
 //! The commands, one file each; those that only ask a hub are in the terminal's room.
 
+mod a2a;
 mod agent;
 mod broker;
 mod chat;
@@ -7,6 +8,7 @@ pub(crate) mod completions;
 mod cortex;
 mod log;
 mod mcp;
+mod outside;
 mod place;
 mod run;
 mod runs;
@@ -64,9 +66,16 @@ pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<
             log(MCP_LEVEL)?;
             mcp::run(&args, &settings).await?;
         }
+        Command::A2a(args) => {
+            log(CLIENT_LEVEL)?;
+            return a2a::run(args).await;
+        }
         Command::Agents(args) => {
             log(CLIENT_LEVEL)?;
-            agents::run(args, &settings.hub).await?;
+            match args {
+                cli::Agents::Hub(args) => agents::run(args, &settings.hub).await?,
+                cli::Agents::Outside(args) => outside::run(args, &settings.hub).await?,
+            }
         }
         Command::Publish(args) => {
             log(CLIENT_LEVEL)?;

@@ -2,11 +2,15 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use agenthub_a2a::{FILE_DESCRIPTOR_SET, Gateway};
+use agenthub_a2a::{
+    FILE_DESCRIPTOR_SET, Gateway,
+    outside::{OutsideAgents, Settings as OutsideSettings},
+};
 use agenthub_broker::{ExtraServices, Server, Settings as HubSettings, http_router};
 use agenthub_terminal::Listen;
 use anyhow::Context;
 use axum::Router;
+use tokio::time::timeout;
 
 use crate::{
     http::{Bound, HttpServer, check},
@@ -17,12 +21,16 @@ use crate::{
 /// Time for streams to end.
 const DRAIN: Duration = Duration::from_secs(3);
 
+/// Time for agents elsewhere to leave.
+const LEAVE: Duration = Duration::from_secs(2);
+
 /// A hub that serves gRPC and HTTP. [`shutdown`](Self::shutdown) it; dropping it stops gRPC at once and HTTP never.
 #[derive(Debug)]
 pub(crate) struct Serving {
     server: Server,
     http: HttpServer,
     a2a: Gateway,
+    outside: OutsideAgents,
 }
 
 impl Serving {
@@ -46,7 +54,14 @@ impl Serving {
         };
         let http = Bound::bind_for(settings.http, &hub.storage).await?;
         let a2a = Gateway::new(settings.gateway()?);
-        let others = others.into().with(a2a.service(), FILE_DESCRIPTOR_SET);
+        let outside = OutsideAgents::new(OutsideSettings {
+            connector: settings.outbound.connector(),
+            folder: settings.data().map(Into::into),
+        });
+        let others = others
+            .into()
+            .with(a2a.service(), FILE_DESCRIPTOR_SET)
+            .with(outside.service(), FILE_DESCRIPTOR_SET);
         let server = Server::start(hub, settings.grpc.0, others)
             .await
             .context("the hub cannot start")?;
@@ -57,10 +72,13 @@ impl Serving {
             http: http.serve(router),
             server,
             a2a,
+            outside,
         };
         let port = serving.grpc().port();
         let opened = serving.a2a.open(&serving.url(), Some(port)).await;
         opened.context("the A2A gateway cannot start")?;
+        let opened = serving.outside.open(&serving.url()).await;
+        opened.context("agents elsewhere cannot come to the hub")?;
         Ok(serving)
     }
 
@@ -91,7 +109,10 @@ impl Serving {
 
     /// Ends A2A streams and push notifications, drains the hub and ends, within 8 s.
     pub(crate) async fn shutdown(self) {
-        self.a2a.close().await;
+        let left = timeout(LEAVE, self.outside.close());
+        if tokio::join!(left, self.a2a.close()).0.is_err() {
+            tracing::warn!("agents elsewhere did not leave in time");
+        }
         self.server.shutdown().await;
         self.http.shutdown().await;
     }

@@ -22,6 +22,7 @@ mod mcp;
 mod older_clients;
 mod orchestrating;
 mod other_languages;
+mod outside;
 mod recordings;
 mod restarts;
 mod runs_cli;

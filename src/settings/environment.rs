@@ -2,10 +2,11 @@
 
 use std::str::FromStr;
 
+use agenthub_outbound::Network;
 use agenthub_terminal::{Listen, flags::Days};
 use anyhow::{Context, anyhow};
 
-use super::{EndedTasks, KeepRuns, Layer, Model, ModelLayer};
+use super::{EndedTasks, KeepRuns, Layer, Model, ModelLayer, Outbound};
 
 /// The model of Vertex where only the project is named.
 const VERTEX_DEFAULT: &str = "gemini-2.5-flash";
@@ -42,6 +43,9 @@ pub(super) fn layer(env: Env<'_>) -> anyhow::Result<Layer> {
             name: env("AGENTHUB_MODEL").or_else(|| vertex(env)),
             endpoint: env("AGENTHUB_MODEL_ENDPOINT"),
             ..ModelLayer::default()
+        },
+        outbound: Outbound {
+            allow: networks(env)?,
         },
     })
 }
@@ -92,6 +96,16 @@ fn keep_runs(env: Env<'_>) -> anyhow::Result<KeepRuns> {
     let pieces = text.split(',').filter(|piece| !piece.trim().is_empty());
     let days: Result<Vec<Days>, _> = pieces.map(|piece| piece.trim().parse()).collect();
     Ok(KeepRuns::of(days.context(format!("in {NAME}"))?))
+}
+
+/// Networks with commas between.
+fn networks(env: Env<'_>) -> anyhow::Result<Option<Vec<Network>>> {
+    const NAME: &str = "AGENTHUB_OUTBOUND_ALLOW";
+    let Some(text) = env(NAME) else {
+        return Ok(None);
+    };
+    let all: Result<Vec<Network>, _> = text.split(',').map(str::parse::<Network>).collect();
+    Ok(Some(all.context(format!("in {NAME}"))?))
 }
 
 fn number<T: FromStr>(env: Env<'_>, name: &str) -> anyhow::Result<Option<T>> {

@@ -9,7 +9,7 @@ use agenthub_terminal::{
 use serde::Serialize;
 use toml::{Table, Value};
 
-use super::{EndedTasks, KeepRuns, ModelLayer, OFFLINE};
+use super::{EndedTasks, KeepRuns, ModelLayer, OFFLINE, Outbound};
 
 /// Settings of one source; nothing is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -37,6 +37,7 @@ pub(crate) struct Layer {
     pub(crate) away_grace_seconds: Option<u32>,
     pub(crate) keep_runs: KeepRuns,
     pub(crate) model: ModelLayer,
+    pub(crate) outbound: Outbound,
 }
 
 impl Layer {
@@ -59,6 +60,7 @@ impl Layer {
                 name: Some(OFFLINE.to_owned()),
                 ..ModelLayer::default()
             },
+            outbound: Outbound::default(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Settings of calls to addresses that others name.
 
-use agenthub_outbound::Network;
+use agenthub_outbound::{Connector, Network, Settings};
 use serde::{Deserialize, Serialize};
 
 /// Fields of it that were set.
@@ -10,6 +10,24 @@ pub(crate) struct Outbound {
     /// Networks that are reached though they are not public.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) allow: Option<Vec<Network>>,
+}
+
+impl Outbound {
+    /// The connector of a hub.
+    pub(crate) fn connector(&self) -> Connector {
+        Connector::new(Settings {
+            allow: self.allow.clone().unwrap_or_default(),
+            ..Settings::default()
+        })
+    }
+}
+
+/// The connector of a command, which goes wherever the person says who calls it.
+pub(crate) fn connector_of_a_person() -> Connector {
+    Connector::new(Settings {
+        allow: Network::everything().to_vec(),
+        ..Settings::default()
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,10 @@
 //! The connector: one client for HTTP, and one for gRPC.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::Request;
@@ -75,6 +79,12 @@ impl Default for Limits {
 #[derive(Clone)]
 pub struct Connector {
     dialer: Dialer,
+    tls: fn() -> ClientConfig,
+    built: Arc<OnceLock<Built>>,
+}
+
+/// Made with the first call: it takes the certificates of this system, which not every process needs.
+struct Built {
     tls: ClientConfig,
     http: Client<HttpsConnector<Dialer>, Full<Bytes>>,
 }
@@ -88,30 +98,41 @@ impl fmt::Debug for Connector {
 }
 
 impl Connector {
-    /// A connector. The first one of a process reads the certificates of this system.
+    /// A connector. Nothing is read or opened before it is used.
     pub fn new(settings: Settings) -> Self {
-        Self::with(settings, system(), tls::config())
+        Self::with(settings, system(), tls::config)
     }
 
-    pub(crate) fn with(settings: Settings, lookup: Lookup, tls: ClientConfig) -> Self {
+    pub(crate) fn with(settings: Settings, lookup: Lookup, tls: fn() -> ClientConfig) -> Self {
         let dialer = Dialer {
             allow: Arc::from(settings.allow),
             connect: settings.connect,
             lookup,
         };
-        let https = HttpsConnectorBuilder::new()
-            .with_tls_config(tls.clone())
-            .https_or_http()
-            .enable_http1()
-            .enable_http2()
-            .wrap_connector(dialer.clone());
-        let http = Client::builder(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE)
-            .pool_max_idle_per_host(IDLE_PER_HOST)
-            .build(https);
-        Self { dialer, tls, http }
+        Self {
+            dialer,
+            tls,
+            built: Arc::default(),
+        }
+    }
+
+    fn built(&self) -> &Built {
+        self.built.get_or_init(|| {
+            let tls = (self.tls)();
+            let https = HttpsConnectorBuilder::new()
+                .with_tls_config(tls.clone())
+                .https_or_http()
+                .enable_http1()
+                .enable_http2()
+                .wrap_connector(self.dialer.clone());
+            let http = Client::builder(TokioExecutor::new())
+                .timer(TokioTimer::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(IDLE)
+                .pool_max_idle_per_host(IDLE_PER_HOST)
+                .build(https);
+            Built { tls, http }
+        })
     }
 
     /// Calls, and reads the whole answer, whatever its status.
@@ -143,7 +164,7 @@ impl Connector {
         headers: Duration,
     ) -> Result<Reply<Body>, Error> {
         let host = request.uri().host().unwrap_or_default().to_owned();
-        let called = self.http.request(request.map(Full::new));
+        let called = self.built().http.request(request.map(Full::new));
         let answered = timeout(headers, called).await;
         let answered = answered.map_err(|_| Error::Deadline {
             host: host.clone(),
@@ -167,7 +188,7 @@ impl Connector {
         B::Data: Send,
     {
         let https = HttpsConnectorBuilder::new()
-            .with_tls_config(self.tls.clone())
+            .with_tls_config(self.built().tls.clone())
             .https_or_http()
             .enable_http2()
             .wrap_connector(self.dialer.clone());

@@ -71,6 +71,12 @@ impl Failure {
         }
     }
 
+    /// True if the agent says no more than that something is wrong with it.
+    pub(super) fn is_internal(&self) -> bool {
+        let codes = [Kind::Internal.code(), 500, Code::Internal as i32];
+        matches!(self, Self::Refused { kind: None | Some(Kind::Internal), code, .. } if codes.contains(code))
+    }
+
     /// True if it is this error of A2A.
     pub fn is(&self, wanted: Kind) -> bool {
         matches!(self, Self::Refused { kind: Some(kind), .. } if *kind == wanted)

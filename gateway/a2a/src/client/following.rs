@@ -10,6 +10,7 @@ use super::{
     Failure, Remote,
     catch_up::Progress,
     remote::{Ask, Events, wait},
+    retry::Trying,
 };
 use crate::v1::{
     GetTaskRequest, SendMessageConfiguration, StreamResponse, SubscribeToTaskRequest, Task,
@@ -97,7 +98,11 @@ impl Following {
                 self.source = Source::None;
                 self.may_have_arrived |= !failure.is_unsent();
                 self.tries += 1;
-                if let Err(failure) = wait(failure, self.tries).await {
+                let trying = match self.known() {
+                    Some(_) => Trying::Return,
+                    None => Trying::Call,
+                };
+                if let Err(failure) = wait(trying, failure, self.tries).await {
                     self.has_failed = true;
                     return Some(Err(failure));
                 }

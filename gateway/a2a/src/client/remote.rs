@@ -8,8 +8,14 @@ use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use tokio::time::sleep;
 
 use super::{
-    Auth, Binding, Failure, Following, Interface, choice::choose, credentials::Credentials,
-    grpc::Grpc, http::Http, jsonrpc::JsonRpc, rest::Rest, retry::pause,
+    Auth, Binding, Failure, Following, Interface,
+    choice::choose,
+    credentials::Credentials,
+    grpc::Grpc,
+    http::Http,
+    jsonrpc::JsonRpc,
+    rest::Rest,
+    retry::{Trying, pause},
 };
 use crate::{
     v1::{
@@ -71,7 +77,7 @@ macro_rules! retried {
             tries += 1;
             match $call {
                 Ok(answer) => break Ok(answer),
-                Err(failure) => wait(failure, tries).await?,
+                Err(failure) => wait(Trying::Call, failure, tries).await?,
             }
         }
     }};
@@ -180,7 +186,7 @@ impl Remote {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
-            wait(failure.clone(), tries).await?;
+            wait(Trying::Call, failure.clone(), tries).await?;
             if !failure.is_unsent()
                 && let Some(task) = self.find_sent(&request).await
             {
@@ -346,8 +352,8 @@ impl Inner {
 }
 
 /// Waits before the next try, or gives up.
-pub(super) async fn wait(failure: Failure, tries: u32) -> Result<(), Failure> {
-    match pause(&failure, tries, fastrand::f64()) {
+pub(super) async fn wait(trying: Trying, failure: Failure, tries: u32) -> Result<(), Failure> {
+    match pause(trying, &failure, tries, fastrand::f64()) {
         Some(pause) => {
             tracing::debug!(%failure, tries, "an agent elsewhere is asked again");
             sleep(pause).await;

@@ -4,33 +4,72 @@ use std::time::Duration;
 
 use super::Failure;
 
-/// Tries of one call, or of coming back to one stream.
-const MOST_TRIES: u32 = 5;
+/// Tries of one call.
+const MOST_CALLS: u32 = 5;
+
+/// Tries of coming back to a task that is known to be there: whoever has it may be starting again.
+const MOST_RETURNS: u32 = 10;
 
 /// The first pause; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Something that is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trying {
+    /// A call.
+    Call,
+    /// To come back to a task.
+    Return,
+}
+
 /// The pause before the next try after this many, with `luck` from 0 to 1 spreading those who wait at the same time; `None` to give up.
-pub(super) fn pause(failure: &Failure, tries: u32, luck: f64) -> Option<Duration> {
-    if !failure.is_retryable() || tries >= MOST_TRIES {
+pub(super) fn pause(trying: Trying, failure: &Failure, tries: u32, luck: f64) -> Option<Duration> {
+    let (most, is_retryable) = match trying {
+        Trying::Call => (MOST_CALLS, failure.is_retryable()),
+        // Nothing is done twice by it: an agent that is not ready yet may well say that it is broken.
+        Trying::Return => (
+            MOST_RETURNS,
+            failure.is_retryable() || failure.is_internal(),
+        ),
+    };
+    if !is_retryable || tries >= most {
         return None;
     }
-    let whole = FIRST_PAUSE * 2_u32.saturating_pow(tries.saturating_sub(1));
-    Some(whole.mul_f64(0.5 + luck / 2.0))
+    let doubled = FIRST_PAUSE * 2_u32.saturating_pow(tries.saturating_sub(1));
+    Some(doubled.min(LONGEST_PAUSE).mul_f64(0.5 + luck / 2.0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn check(trying: Trying, failure: &Failure, expected: &[u128]) {
+        let pauses = (1..).map_while(|tries| pause(trying, failure, tries, 1.0));
+        let pauses: Vec<u128> = pauses.map(|pause| pause.as_millis()).collect();
+        assert_eq!(pauses, expected, "{trying:?} after {failure:?}");
+    }
+
     #[test]
     fn tries_are_bounded_and_further_and_further_apart() {
         let passing = Failure::Deadline(1);
-        let pauses: Vec<Option<u128>> = (1..=MOST_TRIES)
-            .map(|tries| pause(&passing, tries, 1.0).map(|p| p.as_millis()))
-            .collect();
-        assert_eq!(pauses, [Some(250), Some(500), Some(1000), Some(2000), None]);
-        assert_eq!(pause(&passing, 1, 0.0), Some(FIRST_PAUSE / 2));
-        assert_eq!(pause(&Failure::Card("wrong".into()), 1, 0.0), None);
+        check(Trying::Call, &passing, &[250, 500, 1000, 2000]);
+        let returns = [250, 500, 1000, 2000, 4000, 5000, 5000, 5000, 5000];
+        check(Trying::Return, &passing, &returns);
+        let spread = pause(Trying::Call, &passing, 1, 0.0);
+        assert_eq!(spread, Some(FIRST_PAUSE / 2));
+        for trying in [Trying::Call, Trying::Return] {
+            check(trying, &Failure::Card("wrong".into()), &[]);
+        }
+        let broken = Failure::Refused {
+            kind: None,
+            code: -32603,
+            message: String::new(),
+            is_transient: false,
+        };
+        check(Trying::Call, &broken, &[]);
+        check(Trying::Return, &broken, &returns);
     }
 }

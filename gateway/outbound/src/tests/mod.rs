@@ -142,7 +142,7 @@ async fn a_name_that_changes_its_address_is_asked_about_again() {
     let first = Server::start("127.0.0.1", OK_ONCE, Then::Close).await;
     let second = Server::start("127.0.0.2", OK, Then::Wait).await;
     let (lookup, looks) = names(vec![vec![first.address], vec![second.address]]);
-    let connector = Connector::with(settings(&["127.0.0.1"]), lookup, config());
+    let connector = Connector::with(settings(&["127.0.0.1"]), lookup, config);
     let url = "http://rebinding.example/";
     assert_eq!(call(&connector, url).await.expect("allowed").body, "ok");
     // It is resolved once for a connection: the answer that was checked is the one that is used.
@@ -163,7 +163,7 @@ async fn of_several_addresses_only_those_are_used_that_may_be_reached() {
         closed,
         open.address,
     ]]);
-    let connector = Connector::with(settings(&["127.0.0.1"]), lookup, config());
+    let connector = Connector::with(settings(&["127.0.0.1"]), lookup, config);
     let reply = call(&connector, "http://several.example/").await;
     assert_eq!(reply.expect("one of them answers").body, "ok");
     assert_eq!((inner.connections(), open.connections()), (0, 1));
@@ -172,7 +172,7 @@ async fn of_several_addresses_only_those_are_used_that_may_be_reached() {
 #[tokio::test]
 async fn a_host_that_is_nowhere_or_does_not_listen_is_told_so() {
     let (lookup, _) = names(vec![vec![]]);
-    let connector = Connector::with(settings(&[]), lookup, config());
+    let connector = Connector::with(settings(&[]), lookup, config);
     let error = call(&connector, "http://nowhere.example/").await;
     let error = error.expect_err("it has no address");
     assert!(matches!(error, Error::Unresolved { .. }) && error.is_retryable() && error.is_unsent());
@@ -206,7 +206,7 @@ async fn each_part_of_an_exchange_has_a_deadline() {
         connect: SHORT,
         ..settings(&[])
     };
-    let connector = Connector::with(slow, never, config());
+    let connector = Connector::with(slow, never, config);
     let error = call(&connector, "http://slow.example/").await;
     let error = error.expect_err("names do not answer");
     assert!(matches!(error, Error::Deadline { .. }) && error.is_unsent());
@@ -249,7 +249,7 @@ async fn an_answer_that_breaks_off_is_no_answer() {
 #[tokio::test]
 async fn grpc_goes_out_by_the_same_check() {
     let server = Server::start("127.0.0.1", OK, Then::Wait).await;
-    let connector = Connector::with(Settings::default(), system(), config());
+    let connector = Connector::with(Settings::default(), system(), config);
     let request = Request::post(format!("http://{}/a.B/C", server.address));
     let request = request.body(Full::<Bytes>::default()).expect("a request");
     let error = connector.http2().oneshot(request).await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rustls::{
-    RootCertStore, ServerConfig,
+    ClientConfig, RootCertStore, ServerConfig,
     crypto::ring,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
 };
@@ -44,20 +44,27 @@ async fn server() -> (std::net::SocketAddr, JoinHandle<()>) {
     (address, serving)
 }
 
-#[tokio::test]
-async fn a_peer_shows_a_certificate_of_its_name() {
-    let (address, serving) = server().await;
-    let (lookup, _) = names(vec![vec![address]]);
+/// Trusts the authority of these tests alone.
+fn ours() -> ClientConfig {
     let mut roots = RootCertStore::empty();
     let authority = CertificateDer::from_pem_slice(include_bytes!("ca.pem"));
     roots
         .add(authority.expect("a certificate"))
         .expect("an authority");
-    let with = |tls| Connector::with(settings(&["127.0.0.0/8"]), lookup.clone(), tls);
-    let trusting = with(trusting(Arc::new(roots)));
+    trusting(Arc::new(roots))
+}
+
+#[tokio::test]
+async fn a_peer_shows_a_certificate_of_its_name() {
+    let (address, serving) = server().await;
+    let (lookup, _) = names(vec![vec![address]]);
+    let with = |tls: fn() -> ClientConfig| {
+        Connector::with(settings(&["127.0.0.0/8"]), lookup.clone(), tls)
+    };
+    let trusting = with(ours);
     let reply = call(&trusting, "https://agent.example/").await;
     assert_eq!(reply.expect("it is trusted").body, "ok");
-    let stranger = with(config());
+    let stranger = with(config);
     for (connector, url) in [
         (&trusting, "https://other.example/"),
         (&stranger, "https://agent.example/"),

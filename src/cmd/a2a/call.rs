@@ -1,0 +1,232 @@
+//! `agenthub a2a call`
+
+use std::{
+    io::{self, IsTerminal, Read, Write},
+    process::ExitCode,
+    time::Duration,
+};
+
+use agenthub_a2a::{
+    client::{Following, Options, Remote},
+    json::{from_json, to_json},
+    v1::{CancelTaskRequest, Message, Part, Role, SendMessageRequest, TaskState, part::Content},
+};
+use agenthub_outbound::Connector;
+use agenthub_proto::json::to_struct;
+use agenthub_terminal::{output, stop::Signals};
+use anyhow::{Context, bail};
+use http::{HeaderName, HeaderValue};
+use serde_json::json;
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::shown::{Piece, Shown};
+use crate::{
+    cli::{Call, HeaderText},
+    usage::WrongUsage,
+};
+
+/// The longest message, in bytes.
+const LONGEST: u64 = 1024 * 1024;
+
+/// Time for a task to be cancelled when the person has enough of it.
+const CANCEL: Duration = Duration::from_secs(5);
+
+/// Exit code of a call that was interrupted.
+const INTERRUPTED: u8 = 130;
+
+/// Asks an agent elsewhere; questions of it are asked at the terminal.
+pub(super) async fn run(connector: &Connector, mut args: Call) -> anyhow::Result<ExitCode> {
+    let options = Options {
+        auth: std::mem::take(&mut args.who).auth(),
+        binding: args.binding,
+        headers: headers(&args.header)?,
+        ..Options::default()
+    };
+    let mut parts: Vec<Part> = Vec::new();
+    match args.text.as_deref() {
+        Some("-") => parts.push(text(words(io::stdin().lock())?)),
+        Some(words) => parts.push(text(words.to_owned())),
+        None if args.data.is_empty() => {
+            return Err(WrongUsage("say something: TEXT, --data or both".to_owned()).into());
+        }
+        None => {}
+    }
+    for data in &args.data {
+        parts.push(from_json(json!({ "data": data }))?);
+    }
+    let (card, url) = super::find(connector, &args.url).await?;
+    let remote = Remote::new(connector, card, &url, options)?;
+    let mut signals = Signals::new()?;
+    let mut message = message(parts);
+    message.context_id = args.context.clone().unwrap_or_default();
+    message.task_id = args.task.clone().unwrap_or_default();
+    if let Some(skill) = &args.skill {
+        message.metadata = Some(to_struct(&json!({ "task_type": skill })));
+    }
+    loop {
+        let request = SendMessageRequest {
+            message: Some(message),
+            ..Default::default()
+        };
+        let mut following = remote.send_streaming_message(request);
+        let mut shown = Shown::default();
+        let followed = tokio::select! {
+            followed = follow(&mut following, &mut shown, args.json.json) => followed,
+            _ = signals.next() => {
+                cancel(&remote, following.task_id()).await;
+                return Ok(ExitCode::from(INTERRUPTED));
+            }
+        };
+        followed?;
+        match shown.state {
+            None | Some(TaskState::Completed) => return Ok(ExitCode::SUCCESS),
+            Some(TaskState::InputRequired) if can_ask(&args) => {
+                let question = output::plain(&shown.words).into_owned();
+                let answer = tokio::select! {
+                    answer = ask(question) => answer?,
+                    _ = signals.next() => {
+                        cancel(&remote, &shown.task_id).await;
+                        return Ok(ExitCode::from(INTERRUPTED));
+                    }
+                };
+                message = self::message(vec![text(answer)]);
+                message.task_id = shown.task_id;
+            }
+            Some(TaskState::InputRequired) => bail!(
+                "task {id} waits for an answer: {}; give it with `agenthub a2a call {} --task {id} TEXT`",
+                shown.words,
+                args.url,
+                id = shown.task_id
+            ),
+            Some(TaskState::AuthRequired) => bail!(
+                "task {} waits for somebody to sign in: {}",
+                shown.task_id,
+                shown.words
+            ),
+            Some(state) => bail!(
+                "task {} is {}: {}",
+                shown.task_id,
+                label(state),
+                shown.words
+            ),
+        }
+    }
+}
+
+async fn follow(following: &mut Following, shown: &mut Shown, json: bool) -> anyhow::Result<()> {
+    while let Some(event) = following.next().await {
+        let event = event?;
+        let Some(payload) = &event.payload else {
+            continue;
+        };
+        let pieces = shown.take(payload);
+        if json {
+            output::line(to_json(&event).to_string())?;
+            continue;
+        }
+        for piece in pieces {
+            match piece {
+                Piece::Aside(line) => output::aside(line),
+                Piece::Text(text) => {
+                    let mut out = io::stdout().lock();
+                    out.write_all(text.as_bytes())?;
+                    out.flush()?;
+                }
+            }
+        }
+    }
+    if let (None, "") = (shown.state, shown.words.as_str())
+        && shown.task_id.is_empty()
+    {
+        bail!("the agent gives no answer");
+    }
+    Ok(())
+}
+
+/// The task is told that nobody waits for it any more. It may have ended meanwhile.
+async fn cancel(remote: &Remote, task_id: &str) {
+    if task_id.is_empty() {
+        return;
+    }
+    let request = CancelTaskRequest {
+        id: task_id.to_owned(),
+        ..Default::default()
+    };
+    match timeout(CANCEL, remote.cancel_task(request)).await {
+        Ok(Ok(_)) => output::aside(format!("task {task_id} is cancelled")),
+        Ok(Err(error)) => output::aside(format!("task {task_id} cannot be cancelled: {error}")),
+        Err(_) => output::aside(format!("task {task_id} may not have been cancelled")),
+    }
+}
+
+/// True if a question can be asked: a person is there, and what is said is not what comes on stdin.
+fn can_ask(args: &Call) -> bool {
+    let is_here = io::stdin().is_terminal() && io::stderr().is_terminal();
+    is_here && !args.json.json && args.text.as_deref() != Some("-")
+}
+
+async fn ask(question: String) -> anyhow::Result<String> {
+    let asked = tokio::task::spawn_blocking(move || {
+        output::aside(question);
+        let mut err = io::stderr().lock();
+        err.write_all(b"> ").and_then(|()| err.flush())?;
+        let mut line = String::new();
+        io::stdin().read_line(&mut line).map(|_| line)
+    });
+    let line = asked.await??;
+    match line.trim() {
+        "" => bail!("there is no answer"),
+        line => Ok(line.to_owned()),
+    }
+}
+
+fn message(parts: Vec<Part>) -> Message {
+    Message {
+        message_id: Uuid::now_v7().to_string(),
+        role: Role::User.into(),
+        parts,
+        ..Default::default()
+    }
+}
+
+fn text(text: String) -> Part {
+    Part {
+        content: Some(Content::Text(text)),
+        ..Default::default()
+    }
+}
+
+/// What comes on standard input, without the line break at its end.
+fn words(input: impl Read) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let read = input.take(LONGEST + 1).read_to_string(&mut text);
+    read.context("standard input cannot be read as text")?;
+    match text.len() as u64 {
+        0 => bail!("there is nothing on standard input to say"),
+        length if length > LONGEST => bail!("a message takes {LONGEST} bytes at most"),
+        _ => Ok(text.trim_end_matches(['\n', '\r']).to_owned()),
+    }
+}
+
+fn headers(written: &[(String, HeaderText)]) -> anyhow::Result<Vec<(HeaderName, HeaderValue)>> {
+    let header = |(name, text): &(String, HeaderText)| {
+        let wrong = |why: &str| WrongUsage(format!("--header {name}: {why}"));
+        let key = HeaderName::try_from(name).map_err(|_| wrong("that is no header"))?;
+        let value = match text {
+            HeaderText::Text(text) => text.clone(),
+            HeaderText::Named(secret) => secret.reveal()?,
+        };
+        let mut value =
+            HeaderValue::try_from(value).map_err(|_| wrong("no header has such a value"))?;
+        value.set_sensitive(matches!(text, HeaderText::Named(_)));
+        Ok((key, value))
+    };
+    written.iter().map(header).collect()
+}
+
+/// The state in words.
+fn label(state: TaskState) -> String {
+    let name = state.as_str_name().trim_start_matches("TASK_STATE_");
+    name.to_ascii_lowercase().replace('_', "-")
+}

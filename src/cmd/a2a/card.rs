@@ -1,0 +1,110 @@
+//! Cards as people read them.
+
+use agenthub_a2a::v1::{AgentCard, SecurityScheme, security_scheme::Scheme};
+use agenthub_terminal::output::plain;
+
+/// A card, one field a line.
+pub(super) fn shown(card: &AgentCard) -> String {
+    let mut lines = vec![
+        format!("{} {}", card.name, card.version),
+        format!("  {}", card.description),
+    ];
+    let mut field = |name: &str, value: String| {
+        if !value.is_empty() {
+            lines.push(format!("  {name:<14}{value}"));
+        }
+    };
+    let provider = card.provider.as_ref();
+    field(
+        "provider",
+        provider.map_or_else(String::new, |p| p.organization.clone()),
+    );
+    for interface in &card.supported_interfaces {
+        let (binding, version) = (&interface.protocol_binding, &interface.protocol_version);
+        let tenant = match interface.tenant.as_str() {
+            "" => String::new(),
+            tenant => format!(", tenant {tenant}"),
+        };
+        field(
+            "interface",
+            format!("{binding} {version} at {}{tenant}", interface.url),
+        );
+    }
+    let can = card.capabilities.clone().unwrap_or_default();
+    let abilities = [
+        (can.streaming(), "streaming"),
+        (can.push_notifications(), "push notifications"),
+        (can.extended_agent_card(), "an extended card"),
+    ];
+    let abilities: Vec<&str> = abilities
+        .iter()
+        .filter(|(is, _)| *is)
+        .map(|(_, n)| *n)
+        .collect();
+    field("can", abilities.join(", "));
+    for extension in &can.extensions {
+        let required = if extension.required {
+            " (required)"
+        } else {
+            ""
+        };
+        field("extension", format!("{}{required}", extension.uri));
+    }
+    field("takes", card.default_input_modes.join(", "));
+    field("gives", card.default_output_modes.join(", "));
+    let mut schemes: Vec<_> = card.security_schemes.iter().collect();
+    schemes.sort_by_key(|(name, _)| *name);
+    for (name, scheme) in schemes {
+        field("asks for", format!("{name}: {}", kind(scheme)));
+    }
+    for skill in &card.skills {
+        lines.push(format!("  skill {}: {}", skill.id, skill.description));
+        if !skill.tags.is_empty() {
+            lines.push(format!("    tags      {}", skill.tags.join(", ")));
+        }
+        if !skill.examples.is_empty() {
+            lines.push(format!("    examples  {}", skill.examples.join("; ")));
+        }
+    }
+    plain(&lines.join("\n")).into_owned()
+}
+
+fn kind(scheme: &SecurityScheme) -> String {
+    match &scheme.scheme {
+        Some(Scheme::ApiKeySecurityScheme(key)) => {
+            format!("an API key in {} {}", key.location, key.name)
+        }
+        Some(Scheme::HttpAuthSecurityScheme(http)) => format!("HTTP {}", http.scheme),
+        Some(Scheme::Oauth2SecurityScheme(_)) => "OAuth 2".to_owned(),
+        Some(Scheme::OpenIdConnectSecurityScheme(_)) => "OpenID Connect".to_owned(),
+        Some(Scheme::MtlsSecurityScheme(_)) => "a certificate".to_owned(),
+        None => "something unknown".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agenthub_a2a::json::from_json;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_card_is_shown_with_all_that_a_caller_needs() {
+        let card: AgentCard = from_json(json!({
+            "name": "painter", "description": "Paints\u{1b}[2J", "version": "1.2",
+            "supportedInterfaces": [{"url": "http://h/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0", "tenant": "t"}],
+            "capabilities": {"streaming": true, "extensions": [{"uri": "urn:x", "required": true}]},
+            "defaultInputModes": ["text/plain"], "defaultOutputModes": ["image/png"],
+            "securitySchemes": {"key": {"apiKeySecurityScheme": {"location": "header", "name": "X-Key"}}},
+            "skills": [{"id": "paint", "name": "Paint", "description": "Paints", "tags": ["art"], "examples": ["a cat"]}],
+        }))
+        .expect("a card");
+        assert_eq!(
+            shown(&card),
+            "painter 1.2\n  Paints[2J\n  interface     JSONRPC 1.0 at http://h/, tenant t\n  can           streaming\n  \
+             extension     urn:x (required)\n  takes         text/plain\n  gives         image/png\n  \
+             asks for      key: an API key in header X-Key\n  skill paint: Paints\n    tags      art\n    examples  a cat"
+        );
+    }
+}

@@ -1,0 +1,192 @@
+//! The part of an agent's stream that a person reads: answers and artifacts on stdout, all else beside them.
+
+use agenthub_a2a::{
+    json::to_json,
+    v1::{Artifact, Message, Part, TaskState, part::Content, stream_response::Payload},
+};
+use agenthub_terminal::output::plain;
+
+/// Something to print.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// On stdout, as it is.
+    Text(String),
+    /// On stderr, a line.
+    Aside(String),
+}
+
+/// Says what is printed of each event.
+#[derive(Debug, Default)]
+pub(super) struct Shown {
+    /// Artifact whose text the last line is of.
+    open: Option<String>,
+    /// Last words of the agent.
+    pub(super) words: String,
+    /// Id of the task.
+    pub(super) task_id: String,
+    /// State of the task; `None` if the answer is a message.
+    pub(super) state: Option<TaskState>,
+}
+
+impl Shown {
+    /// The pieces of an event.
+    pub(super) fn take(&mut self, event: &Payload) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        match event {
+            Payload::Task(task) => {
+                task.id.clone_into(&mut self.task_id);
+                for artifact in &task.artifacts {
+                    self.artifact(artifact, false, &mut pieces);
+                }
+                if let Some(status) = &task.status {
+                    self.status(status.state(), status.message.as_ref(), &mut pieces);
+                }
+            }
+            Payload::StatusUpdate(update) => {
+                update.task_id.clone_into(&mut self.task_id);
+                if let Some(status) = &update.status {
+                    self.status(status.state(), status.message.as_ref(), &mut pieces);
+                }
+            }
+            Payload::ArtifactUpdate(update) => {
+                if let Some(artifact) = &update.artifact {
+                    self.artifact(artifact, update.append, &mut pieces);
+                }
+            }
+            Payload::Message(message) => {
+                self.state = None;
+                self.words = text_of(&message.parts);
+                self.answer(&mut pieces);
+            }
+        }
+        pieces
+    }
+
+    fn status(&mut self, state: TaskState, message: Option<&Message>, pieces: &mut Vec<Piece>) {
+        self.state = Some(state);
+        let words = message.map(|m| text_of(&m.parts)).unwrap_or_default();
+        match state {
+            TaskState::Completed => {
+                self.words = words;
+                self.answer(pieces);
+            }
+            TaskState::Working | TaskState::Submitted | TaskState::Unspecified => {
+                if !words.is_empty() {
+                    self.end_line(pieces);
+                    pieces.push(Piece::Aside(words));
+                }
+            }
+            // The caller says what these mean.
+            _ => {
+                self.end_line(pieces);
+                self.words = words;
+            }
+        }
+    }
+
+    fn answer(&mut self, pieces: &mut Vec<Piece>) {
+        self.end_line(pieces);
+        if !self.words.is_empty() {
+            pieces.push(Piece::Text(format!("{}\n", self.words)));
+        }
+    }
+
+    fn artifact(&mut self, artifact: &Artifact, append: bool, pieces: &mut Vec<Piece>) {
+        let goes_on = append && self.open.as_ref() == Some(&artifact.artifact_id);
+        if !goes_on {
+            self.end_line(pieces);
+            if !artifact.name.is_empty() && !append {
+                pieces.push(Piece::Aside(format!("artifact {}:", plain(&artifact.name))));
+            }
+        }
+        let text = text_of(&artifact.parts);
+        if !text.is_empty() {
+            self.open = Some(artifact.artifact_id.clone());
+            pieces.push(Piece::Text(text));
+        }
+    }
+
+    fn end_line(&mut self, pieces: &mut Vec<Piece>) {
+        if self.open.take().is_some() {
+            pieces.push(Piece::Text("\n".to_owned()));
+        }
+    }
+}
+
+/// The parts in words; files by their names, data as JSON.
+fn text_of(parts: &[Part]) -> String {
+    let words = |part: &Part| match &part.content {
+        Some(Content::Text(text)) => text.clone(),
+        Some(Content::Data(_)) => to_json(part)["data"].to_string(),
+        Some(Content::Url(url)) => format!("[{} at {url}]", name_of(part)),
+        Some(Content::Raw(bytes)) => format!("[{}, {} bytes]", name_of(part), bytes.len()),
+        None => String::new(),
+    };
+    let all = parts.iter().map(words).collect::<Vec<_>>().join("\n");
+    plain(&all).into_owned()
+}
+
+fn name_of(part: &Part) -> &str {
+    match (part.filename.as_str(), part.media_type.as_str()) {
+        ("", "") => "a file",
+        ("", media_type) => media_type,
+        (name, _) => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agenthub_a2a::{json::from_json, v1::StreamResponse};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Everything that is printed, with lines on stderr in brackets.
+    fn check(events: &[Value], expected: &str) {
+        let mut shown = Shown::default();
+        let mut all = String::new();
+        for event in events {
+            let event: StreamResponse = from_json(event.clone()).expect("an event");
+            for piece in shown.take(&event.payload.expect("something")) {
+                match piece {
+                    Piece::Text(text) => all.push_str(&text),
+                    Piece::Aside(line) => all.push_str(&format!("({line})")),
+                }
+            }
+        }
+        assert_eq!(all, expected);
+    }
+
+    fn status(state: &str, text: &str) -> Value {
+        let message = json!({"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": text}]});
+        json!({"statusUpdate": {"taskId": "t", "status": {"state": format!("TASK_STATE_{state}"), "message": message}}})
+    }
+
+    fn chunk(text: &str, append: bool) -> Value {
+        json!({"artifactUpdate": {"taskId": "t", "append": append,
+            "artifact": {"artifactId": "a", "name": "a.txt", "parts": [{"text": text}]}}})
+    }
+
+    #[test]
+    fn answers_are_printed_and_progress_stands_beside_them() {
+        check(
+            &[
+                json!({"task": {"id": "t", "status": {"state": "TASK_STATE_SUBMITTED"}}}),
+                status("WORKING", "thinking"),
+                chunk("one ", false),
+                chunk("two", true),
+                status("WORKING", "nearly"),
+                status("COMPLETED", "done"),
+            ],
+            "(thinking)(artifact a.txt:)one two\n(nearly)done\n",
+        );
+        check(
+            &[
+                json!({"message": {"messageId": "m", "role": "ROLE_AGENT", "parts": [
+                {"text": "hi\u{1b}[2J"}, {"data": {"a": 1}}, {"raw": "AQI=", "filename": "f"}, {"url": "http://u"}]}}),
+            ],
+            "hi[2J\n{\"a\":1}\n[f, 2 bytes]\n[a file at http://u]\n",
+        );
+        check(&[status("INPUT_REQUIRED", "which?")], "");
+    }
+}

@@ -1,0 +1,118 @@
+//! `agenthub agents add`, `outside` and `remove`: the hub's process is asked over gRPC.
+
+use std::time::Duration;
+
+use agenthub_a2a::outside::wire::{
+    AddOutsideAgentRequest, ListOutsideAgentsRequest, OutsideAgent, RemoveOutsideAgentRequest,
+    outside_agents_client::OutsideAgentsClient,
+};
+use agenthub_proto::json::to_struct;
+use agenthub_terminal::{flags::Json, output};
+use anyhow::{Context, anyhow};
+use serde_json::{Value, json};
+use tonic::{
+    Code, Status,
+    transport::{Channel, Endpoint},
+};
+
+use crate::cli::{Add, Outside};
+
+/// Deadline of a call: the hub's process fetches a card meanwhile.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Time for a connection.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// Adds, lists and removes agents elsewhere.
+pub(super) async fn run(args: Outside, hub: &str) -> anyhow::Result<()> {
+    match args {
+        Outside::Add(args) => add(*args, hub).await,
+        Outside::Outside { query } => list(hub, query.json).await,
+        Outside::Remove { id, query } => remove(&id, hub, query.json).await,
+    }
+}
+
+async fn add(args: Add, hub: &str) -> anyhow::Result<()> {
+    let auth = args.who.auth().map(serde_json::to_value).transpose()?;
+    let request = AddOutsideAgentRequest {
+        url: args.url,
+        agent_id: args.id.unwrap_or_default(),
+        auth: auth.as_ref().map(to_struct),
+    };
+    let answer = connect(hub).await?.add_outside_agent(request).await;
+    let agent = answer.map_err(|status| told(&status))?.into_inner().agent;
+    let agent = agent.context("the hub does not say what it has added")?;
+    match args.query.json.json {
+        true => output::line(json_of(&agent).to_string())?,
+        false => output::line(output::plain(&format!(
+            "agent \"{}\" is on the hub: {}",
+            agent.agent_id, agent.interface
+        )))?,
+    }
+    Ok(())
+}
+
+async fn remove(id: &str, hub: &str, json: Json) -> anyhow::Result<()> {
+    let request = RemoveOutsideAgentRequest {
+        agent_id: id.to_owned(),
+    };
+    let removed = connect(hub).await?.remove_outside_agent(request).await;
+    removed.map_err(|status| told(&status))?;
+    match json.json {
+        true => output::line(json!({"agentId": id}).to_string())?,
+        false => output::line(format!(
+            "agent \"{id}\" is removed, and what waited for it is gone"
+        ))?,
+    }
+    Ok(())
+}
+
+async fn list(hub: &str, json: Json) -> anyhow::Result<()> {
+    let mut client = connect(hub).await?;
+    let listed = client
+        .list_outside_agents(ListOutsideAgentsRequest {})
+        .await;
+    let agents = listed.map_err(|status| told(&status))?.into_inner().agents;
+    if json.json {
+        return Ok(agents
+            .iter()
+            .try_for_each(|agent| output::line(json_of(agent).to_string()))?);
+    }
+    if agents.is_empty() {
+        output::line("no agents elsewhere: `agenthub agents add URL` adds one")?;
+        return Ok(());
+    }
+    let rows = agents.into_iter().map(|agent| {
+        let state = if agent.is_away { "away" } else { "here" };
+        [agent.agent_id, state.to_owned(), agent.url, agent.interface]
+    });
+    output::line(output::table(["ID", "STATE", "URL", "INTERFACE"], rows))?;
+    Ok(())
+}
+
+async fn connect(hub: &str) -> anyhow::Result<OutsideAgentsClient<Channel>> {
+    let endpoint = Endpoint::from_shared(hub.to_owned())?
+        .connect_timeout(CONNECT)
+        .timeout(DEADLINE);
+    let channel = endpoint.connect().await;
+    let channel = channel
+        .map_err(|error| anyhow!("no hub at {hub} ({error}): start one with `agenthub up`"))?;
+    Ok(OutsideAgentsClient::new(channel))
+}
+
+fn told(status: &Status) -> anyhow::Error {
+    match status.code() {
+        Code::Unimplemented => anyhow!("this hub takes no agents elsewhere: it is an older one"),
+        _ => anyhow!("{}", status.message()),
+    }
+}
+
+fn json_of(agent: &OutsideAgent) -> Value {
+    json!({
+        "agentId": agent.agent_id,
+        "url": agent.url,
+        "name": agent.name,
+        "interface": agent.interface,
+        "online": !agent.is_away,
+    })
+}
