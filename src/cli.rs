@@ -26,7 +26,7 @@ pub(crate) use agent::{Agent, Place, Specialised, Thinking};
 pub(crate) use cortex::Cortex;
 pub(crate) use log::Log;
 pub(crate) use mcp::Mcp;
-pub(crate) use outside::{Add, Agents, Outside};
+pub(crate) use outside::{Add, Agents, Elsewhere};
 pub(crate) use runs::{Answer, CortexAt, Form, Limits, Run, Runs};
 
 use self::layers::Layers;

@@ -74,7 +74,7 @@ pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<
             log(CLIENT_LEVEL)?;
             match args {
                 cli::Agents::Hub(args) => agents::run(args, &settings.hub).await?,
-                cli::Agents::Outside(args) => outside::run(args, &settings.hub).await?,
+                cli::Agents::Elsewhere(args) => outside::run(args, &settings.hub).await?,
             }
         }
         Command::Publish(args) => {

@@ -18,12 +18,12 @@ pub(crate) enum Agents {
     Hub(OfTheHub),
     /// What its process is asked.
     #[command(flatten)]
-    Outside(Outside),
+    Elsewhere(Elsewhere),
 }
 
 /// Commands for agents elsewhere.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Outside {
+pub(crate) enum Elsewhere {
     /// Makes an agent elsewhere, which speaks A2A, an agent of the hub
     Add(Box<Add>),
     /// Lists the agents elsewhere that are on the hub
@@ -60,8 +60,10 @@ impl Agents {
     pub(crate) fn hub(&self) -> &Hub {
         match self {
             Self::Hub(agents) => agents.hub(),
-            Self::Outside(Outside::Add(add)) => &add.query.hub,
-            Self::Outside(Outside::Outside { query } | Outside::Remove { query, .. }) => &query.hub,
+            Self::Elsewhere(Elsewhere::Add(add)) => &add.query.hub,
+            Self::Elsewhere(Elsewhere::Outside { query } | Elsewhere::Remove { query, .. }) => {
+                &query.hub
+            }
         }
     }
 }

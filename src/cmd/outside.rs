@@ -15,7 +15,7 @@ use tonic::{
     transport::{Channel, Endpoint},
 };
 
-use crate::cli::{Add, Outside};
+use crate::cli::{Add, Elsewhere};
 
 /// Deadline of a call: the hub's process fetches a card meanwhile.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -24,11 +24,11 @@ const DEADLINE: Duration = Duration::from_secs(60);
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// Adds, lists and removes agents elsewhere.
-pub(super) async fn run(args: Outside, hub: &str) -> anyhow::Result<()> {
+pub(super) async fn run(args: Elsewhere, hub: &str) -> anyhow::Result<()> {
     match args {
-        Outside::Add(args) => add(*args, hub).await,
-        Outside::Outside { query } => list(hub, query.json).await,
-        Outside::Remove { id, query } => remove(&id, hub, query.json).await,
+        Elsewhere::Add(args) => add(*args, hub).await,
+        Elsewhere::Outside { query } => list(hub, query.json).await,
+        Elsewhere::Remove { id, query } => remove(&id, hub, query.json).await,
     }
 }
 

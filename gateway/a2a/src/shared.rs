@@ -7,7 +7,8 @@ use std::{
 };
 
 use agenthub_sdk::{
-    Client, Error, EventStream,
+    Client, Error,
+    hub::EventStream,
     proto::agenthub::{AgentEvent, SubscribeToTasksRequest, agent_event::Payload},
 };
 use tokio::{
@@ -39,12 +40,15 @@ pub(crate) struct Shared {
     work: TaskTracker,
 }
 
+/// Way to a listener, with its number.
+type Numbered = (u64, mpsc::Sender<Arc<TaskEvent>>);
+
 #[derive(Debug, Default)]
 struct State {
     is_open: bool,
     /// Position of the last event.
     position: String,
-    listeners: HashMap<String, Vec<(u64, mpsc::Sender<Arc<TaskEvent>>)>>,
+    listeners: HashMap<String, Vec<Numbered>>,
     /// Listeners so far.
     count: u64,
 }

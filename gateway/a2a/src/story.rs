@@ -220,7 +220,7 @@ mod tests {
         let mut story = Story::new(Until::Terminal);
         story.begin(asked(Working));
         let said = story.take(Payload::Task(task(Working)));
-        let Some(Shown::StatusUpdate(update)) = said.and_then(|s| s.payload) else {
+        let Some(StreamPayload::StatusUpdate(update)) = said.and_then(|s| s.payload) else {
             panic!("a status")
         };
         let status = update.status.expect("a status");

@@ -197,7 +197,7 @@ async fn a_step_that_is_in_the_journal_calls_no_hook_again() {
 #[tokio::test]
 async fn each_attempt_at_a_question_is_seen_with_why_it_failed() {
     let hub = hub().await;
-    let away = Error::Unavailable("it is away".to_owned());
+    let away = ModelError::Unavailable("it is away".to_owned());
     let why = format!("model! {away}");
     let model = script([Err(away), says("done")]);
     let notes = Notes::default();

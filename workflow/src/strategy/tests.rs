@@ -1,8 +1,8 @@
 //! Decisions of workflows, on facts alone: no runtime, no hub, no agents.
 
 use agenthub_sdk::runs::{
-    Budget, Decision, DelegationResult, Failure, Handoff, RunEvent, RunId, RunStarted, StepId,
-    StepRequest, StepResult,
+    Budget, Decision, DelegationResult, EffectFailure, Handoff, RunEvent, RunId, RunStarted,
+    StepId, StepRequest, StepResult,
     run::{self, Action},
 };
 
@@ -499,7 +499,7 @@ steps:
     assert!(error(&outcome).contains("I do not do that"));
     let mut play = begun(workflow, json!({}));
     play.decide();
-    play.give("a", StepResult::Failed(Failure::passing("timed out")));
+    play.give("a", StepResult::Failed(EffectFailure::passing("timed out")));
     play.decide();
     assert_eq!(play.names(), ["a/pause-1"], "a timeout is tried again");
 }

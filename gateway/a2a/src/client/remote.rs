@@ -100,7 +100,7 @@ struct Inner {
 enum Wire {
     JsonRpc(JsonRpc),
     Rest(Rest),
-    Grpc(Grpc),
+    Grpc(Box<Grpc>),
 }
 
 impl Remote {
@@ -147,7 +147,10 @@ impl Remote {
             Binding::Rest => Wire::Rest(Rest {
                 http: http("application/a2a+json", headers, credentials),
             }),
-            Binding::Grpc => Wire::Grpc(Grpc::new(connector.http2(), url, headers, credentials)),
+            Binding::Grpc => {
+                let grpc = Grpc::new(connector.http2(), url, headers, credentials);
+                Wire::Grpc(Box::new(grpc))
+            }
         };
         Ok(Self(Arc::new(Inner {
             card,

@@ -6,7 +6,8 @@
 use std::{sync::Arc, time::Duration};
 
 use agenthub_sdk::{
-    Error as HubError, EventStream,
+    Error as HubError,
+    hub::EventStream,
     proto::{
         a2a::TaskState,
         agenthub::{AgentEvent, SubscribeToTasksRequest, agent_event::Payload},

@@ -156,7 +156,7 @@ async fn push_notifications_are_configured_over_grpc() {
     let all = client.list_task_push_notification_configs(request(all));
     assert_eq!(
         soon(all).await.expect("an answer").into_inner().configs,
-        [made.clone()]
+        std::slice::from_ref(&made)
     );
     let gone = v1::DeleteTaskPushNotificationConfigRequest {
         tenant: "painter".into(),
