@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 mod place;
 
-use crate::usage::WrongUsage;
+use agenthub_terminal::usage::WrongUsage;
 
 /// The largest file, in bytes.
 const MAX_BYTES: u64 = 1 << 20;

@@ -1,17 +1,17 @@
 //! The command line.
 
-mod a2a;
 mod agent;
+mod agents;
 mod cortex;
 mod layers;
 mod log;
 mod mcp;
-mod outside;
 mod runs;
 mod sop;
 
 use std::path::PathBuf;
 
+use agenthub_a2a::cli::A2a;
 use agenthub_sop::cli::Sop;
 use agenthub_terminal::{
     commands::{Mailboxes, Publish, Tasks},
@@ -21,12 +21,11 @@ use agenthub_workflow::cli::WorkflowCommand;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
-pub(crate) use a2a::{A2a, Call, HeaderText, Who};
 pub(crate) use agent::{Agent, Place, Specialised, Thinking};
+pub(crate) use agents::Agents;
 pub(crate) use cortex::Cortex;
 pub(crate) use log::Log;
 pub(crate) use mcp::Mcp;
-pub(crate) use outside::{Add, Agents, Elsewhere};
 pub(crate) use runs::{Answer, CortexAt, Form, Limits, Run, Runs};
 
 use self::layers::Layers;

@@ -1,6 +1,5 @@
 //! The commands, one file each; those that only ask a hub are in the terminal's room.
 
-mod a2a;
 mod agent;
 mod broker;
 mod chat;
@@ -8,7 +7,6 @@ pub(crate) mod completions;
 mod cortex;
 mod log;
 mod mcp;
-mod outside;
 mod place;
 mod run;
 mod runs;
@@ -68,13 +66,15 @@ pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<
         }
         Command::A2a(args) => {
             log(CLIENT_LEVEL)?;
-            return a2a::run(args).await;
+            return agenthub_a2a::cli::run(args).await;
         }
         Command::Agents(args) => {
             log(CLIENT_LEVEL)?;
             match args {
                 cli::Agents::Hub(args) => agents::run(args, &settings.hub).await?,
-                cli::Agents::Elsewhere(args) => outside::run(args, &settings.hub).await?,
+                cli::Agents::Elsewhere(args) => {
+                    agenthub_a2a::cli::agents(args, &settings.hub).await?
+                }
             }
         }
         Command::Publish(args) => {

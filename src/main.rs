@@ -20,7 +20,6 @@ mod rpc;
 mod serve;
 mod settings;
 mod team;
-mod usage;
 
 use std::{io, process::ExitCode, time::Duration};
 
@@ -50,7 +49,7 @@ fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::from(BROKEN_PIPE),
         Err(error) => {
             output::aside(format!("error: {}", one_line(&error)));
-            ExitCode::from(usage::code_of(&error))
+            ExitCode::from(agenthub_terminal::usage::code_of(&error))
         }
     }
 }

@@ -58,7 +58,9 @@ async fn provided(settings: &Model) -> anyhow::Result<Arc<dyn LanguageModel>> {
 #[cfg(feature = "models")]
 fn refused(error: agenthub_sdk::model::ModelError) -> anyhow::Error {
     match error {
-        agenthub_sdk::model::ModelError::Misconfigured(why) => crate::usage::WrongUsage(why).into(),
+        agenthub_sdk::model::ModelError::Misconfigured(why) => {
+            agenthub_terminal::usage::WrongUsage(why).into()
+        }
         error => error.into(),
     }
 }
@@ -118,7 +120,10 @@ mod tests {
             ("vertex/", "provider"),
         ] {
             let error = model(&named(name)).await.expect_err(name);
-            assert!(error.is::<crate::usage::WrongUsage>(), "{error}");
+            assert!(
+                error.is::<agenthub_terminal::usage::WrongUsage>(),
+                "{error}"
+            );
             assert!(error.to_string().contains(part), "{error}");
         }
         let mut token = named("vertex/gemini");

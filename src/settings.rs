@@ -28,7 +28,7 @@ pub(crate) use self::layers::Layer;
 #[cfg(test)]
 pub(crate) use self::model::ApiKey;
 pub(crate) use self::model::{Model, ModelLayer, OFFLINE};
-pub(crate) use self::outbound::{Outbound, connector_of_a_person};
+pub(crate) use self::outbound::Outbound;
 pub(crate) use self::tools::Sop;
 use crate::cassette::Cassette;
 

@@ -198,7 +198,7 @@ fn rooms_know_only_those_below_them() {
     assert_eq!(depends_on("agents/files"), ["mcp", "sdk"]);
     assert_eq!(depends_on("cortex"), ["proto", "sdk"]);
     assert_eq!(depends_on("api"), ["cortex", "proto", "sdk"]);
-    assert_eq!(depends_on("gateway/a2a"), ["outbound", "sdk"]);
+    assert_eq!(depends_on("gateway/a2a"), ["outbound", "sdk", "terminal"]);
     assert_eq!(depends_on("gateway/outbound"), [""; 0]);
     assert_eq!(depends_on("gateway/mcp"), ["sdk"]);
     assert_eq!(depends_on("terminal"), ["documents", "proto", "sdk"]);
@@ -279,7 +279,7 @@ const LIBRARIES: [(&str, &[&str]); 15] = [
     ("opentelemetry", &["sdk"]),
     ("opentelemetry-otlp", &["sdk"]),
     ("opentelemetry_sdk", &["sdk"]),
-    ("rusqlite", &["broker", "runs"]),
+    ("rusqlite", &["broker", "gateway/a2a", "runs"]),
     ("tokio-postgres", &["runs"]),
     ("deadpool-postgres", &["runs"]),
     ("pulldown-cmark", &["sop"]),

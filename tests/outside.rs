@@ -68,10 +68,10 @@ fn an_agent_elsewhere_is_shown_and_asked_at_a_terminal() {
     for binding in ["jsonrpc", "http", "grpc"] {
         let called = system.run(&["a2a", "call", &url, "good day", "--binding", binding], "");
         assert_eq!(called.code, Some(0), "{binding}: {called:?}");
-        assert_eq!(called.stdout, "Echo: good day\n", "{binding}");
+        assert_eq!(called.stdout, "Echo: good day", "{binding}");
     }
     let called = system.run(&["a2a", "call", &url, "-"], "good evening\n");
-    assert_eq!(called.stdout, "Echo: good evening\n");
+    assert_eq!(called.stdout, "Echo: good evening");
     let events = system.json(&["a2a", "call", &url, "good day", "--json"]);
     assert!(events[0]["task"]["id"].is_string(), "{events:?}");
 
@@ -154,7 +154,7 @@ fn an_agent_elsewhere_outlives_a_hub_that_is_killed() {
     near.add(&format!("http://{far_http}/agents/agent_echo"), "far_echo");
     let asked = ["publish", "good day", "--to", "far_echo", "--wait"];
     let echoed = near.system.run(&asked, "");
-    assert_eq!(echoed.stdout, "Echo: good day\n", "{echoed:?}");
+    assert_eq!(echoed.stdout, "Echo: good day", "{echoed:?}");
 
     let call = near
         .system
@@ -175,7 +175,7 @@ fn an_agent_elsewhere_outlives_a_hub_that_is_killed() {
 
     near.system.wait_online("far_echo");
     let echoed = near.system.run(&asked, "");
-    assert_eq!(echoed.stdout, "Echo: good day\n", "{echoed:?}");
+    assert_eq!(echoed.stdout, "Echo: good day", "{echoed:?}");
     let listed = near.system.json(&["agents", "outside", "--json"]);
     assert_eq!(listed.len(), 2);
     near.system
@@ -217,7 +217,7 @@ fn an_agent_of_the_official_python_sdk_is_an_agent_of_the_hub() {
         };
         let drawn = call(&["a cat"]);
         assert_eq!(
-            drawn.stdout, "one two\nPython: a cat\n",
+            drawn.stdout, "one two\nPython: a cat",
             "{binding}: {drawn:?}"
         );
         assert!(drawn.stderr.contains("at work"), "{binding}: {drawn:?}");
@@ -232,7 +232,7 @@ fn an_agent_of_the_official_python_sdk_is_an_agent_of_the_hub() {
         let task = task.split_whitespace().next().expect("a task");
         let answered = call(&["blue", "--task", task]);
         assert!(
-            answered.stdout.ends_with("Python: blue\n"),
+            answered.stdout.ends_with("Python: blue"),
             "{binding}: {answered:?}"
         );
 

@@ -7,6 +7,7 @@ use agenthub_terminal::{
     calls, output,
     run::{Line, ResultFile, Trouble, Watching, watch},
     stop::Signals,
+    usage::WrongUsage,
 };
 use anyhow::anyhow;
 use tokio::time::{Instant, sleep};
@@ -16,7 +17,7 @@ use super::{
     place::{Here, Place},
     runs::{budget, constraints},
 };
-use crate::{brief::Source, cli::Run, settings::Settings, usage::WrongUsage};
+use crate::{brief::Source, cli::Run, settings::Settings};
 
 /// Time for which a run is tried to be started while nobody answers.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(15);

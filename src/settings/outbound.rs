@@ -22,14 +22,6 @@ impl Outbound {
     }
 }
 
-/// The connector of a command, which goes wherever the person says who calls it.
-pub(crate) fn connector_of_a_person() -> Connector {
-    Connector::new(Settings {
-        allow: Network::everything().to_vec(),
-        ..Settings::default()
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use crate::settings::Settings;

@@ -2,7 +2,8 @@
 //!
 //! [`commands`] are those that ask a hub, [`complete`] offers its ids to shells. [`listing`] puts what a hub knows into words and tables, [`run`] shows
 //! runs of Cortex while they work, [`output`] prints. What a program
-//! does with the terminal besides is in [`stop`] (signals), [`connect`] (finding the hub) and [`calls`] (how this program is called again).
+//! does with the terminal besides is in [`stop`] (signals), [`connect`] (finding the hub) [`calls`] (how this program is called again) and [`usage`]
+//! (what was wrong in how it was called).
 
 pub mod calls;
 pub mod commands;
@@ -17,5 +18,6 @@ pub mod output;
 pub mod partial;
 pub mod run;
 pub mod stop;
+pub mod usage;
 
 pub use listen::{Invalid, Listen};

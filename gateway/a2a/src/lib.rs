@@ -8,6 +8,7 @@
 mod admission;
 mod answer;
 mod card;
+pub mod cli;
 pub mod client;
 pub mod convert;
 pub mod error;

@@ -1,25 +1,34 @@
-//! `agenthub a2a`
+//! `agenthub a2a`, and agents elsewhere in `agenthub agents`.
 
+mod args;
 mod call;
 mod card;
+mod outside;
 mod shown;
 
 use std::process::ExitCode;
 
-use agenthub_a2a::{
+use crate::{
     client::{CardUrl, Fetched, fetch},
     json::to_json,
     v1::AgentCard,
 };
-use agenthub_outbound::Connector;
+use agenthub_outbound::{Connector, Network, Settings};
 use agenthub_terminal::output;
 use http::Uri;
 
-use crate::{cli::A2a, settings::connector_of_a_person};
+pub use self::{
+    args::{A2a, Elsewhere},
+    outside::run as agents,
+};
 
 /// Shows and asks agents elsewhere.
-pub(super) async fn run(args: A2a) -> anyhow::Result<ExitCode> {
-    let connector = connector_of_a_person();
+///
+/// # Errors
+///
+/// The agent cannot be reached, or refuses; the line says which and why.
+pub async fn run(args: A2a) -> anyhow::Result<ExitCode> {
+    let connector = connector();
     match args {
         A2a::Card { url, json } => {
             let (card, _) = find(&connector, &url).await?;
@@ -39,4 +48,12 @@ async fn find(connector: &Connector, url: &str) -> anyhow::Result<(AgentCard, Ur
         Fetched::Card { card, url, .. } => Ok((*card, url)),
         Fetched::Unchanged => anyhow::bail!("the server at {url} says that its card is known here"),
     }
+}
+
+/// A connector that goes wherever the person says who gives the command.
+fn connector() -> Connector {
+    Connector::new(Settings {
+        allow: Network::everything().to_vec(),
+        ..Settings::default()
+    })
 }

@@ -6,25 +6,22 @@ use std::{
     time::Duration,
 };
 
-use agenthub_a2a::{
+use crate::{
     client::{Following, Options, Remote},
     json::{from_json, to_json},
     v1::{CancelTaskRequest, Message, Part, Role, SendMessageRequest, TaskState, part::Content},
 };
 use agenthub_outbound::Connector;
-use agenthub_proto::json::to_struct;
-use agenthub_terminal::{output, stop::Signals};
+use agenthub_sdk::proto::json::to_struct;
+use agenthub_terminal::{output, stop::Signals, usage::WrongUsage};
 use anyhow::{Context, bail};
 use http::{HeaderName, HeaderValue};
 use serde_json::json;
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use super::args::{Call, HeaderText};
 use super::shown::{Piece, Shown};
-use crate::{
-    cli::{Call, HeaderText},
-    usage::WrongUsage,
-};
 
 /// The longest message, in bytes.
 const LONGEST: u64 = 1024 * 1024;

@@ -3,11 +3,11 @@
 use std::{error::Error, fmt};
 
 /// The exit code of wrong usage, which is also that of a flag that there is not.
-pub(crate) const CODE: u8 = 2;
+pub const CODE: u8 = 2;
 
 /// A mistake in what a command was given, such as a brief with an unknown field. Nothing was begun.
 #[derive(Debug)]
-pub(crate) struct WrongUsage(pub(crate) String);
+pub struct WrongUsage(pub String);
 
 impl fmt::Display for WrongUsage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -18,7 +18,7 @@ impl fmt::Display for WrongUsage {
 impl Error for WrongUsage {}
 
 /// The exit code of an error.
-pub(crate) fn code_of(error: &anyhow::Error) -> u8 {
+pub fn code_of(error: &anyhow::Error) -> u8 {
     match error.is::<WrongUsage>() {
         true => CODE,
         false => 1,

@@ -1,20 +1,26 @@
-//! `agenthub a2a`
+//! Arguments of `agenthub a2a`, and of those of `agenthub agents` that are for agents elsewhere.
 
-use agenthub_a2a::client::{
+use crate::client::{
     Auth, Binding,
     auth::{Location, SecretRef},
 };
 use clap::{Args, Subcommand};
+use clap_complete::ArgValueCompleter;
 
-use super::Json;
+use agenthub_terminal::{
+    commands::Query,
+    complete,
+    flags::{Hub, Json},
+};
 
 /// `agenthub a2a`
 #[derive(Debug, Subcommand)]
-pub(crate) enum A2a {
+pub enum A2a {
     /// Shows the card of an agent elsewhere
     Card {
         /// The agent's address, or that of its card
         url: String,
+        /// The form of the card.
         #[command(flatten)]
         json: Json,
     },
@@ -24,38 +30,84 @@ pub(crate) enum A2a {
 
 /// `agenthub a2a call`
 #[derive(Debug, Args)]
-pub(crate) struct Call {
+pub struct Call {
     /// The agent's address, or that of its card
-    pub(crate) url: String,
+    pub url: String,
     /// What to say; - reads it from standard input
-    pub(crate) text: Option<String>,
+    pub text: Option<String>,
     /// The skill to ask for, where the agent chooses by the message's task_type
     #[arg(long, value_name = "ID")]
-    pub(crate) skill: Option<String>,
+    pub skill: Option<String>,
     /// A data part, as JSON; may be repeated
     #[arg(long, value_name = "JSON", value_parser = data)]
-    pub(crate) data: Vec<serde_json::Value>,
+    pub data: Vec<serde_json::Value>,
     /// The conversation it belongs to
     #[arg(long, value_name = "ID")]
-    pub(crate) context: Option<String>,
+    pub context: Option<String>,
     /// The task that it goes on with
     #[arg(long, value_name = "ID")]
-    pub(crate) task: Option<String>,
+    pub task: Option<String>,
     /// The binding to use: jsonrpc, http or grpc [default: the card's first]
     #[arg(long, value_parser = binding)]
-    pub(crate) binding: Option<Binding>,
+    pub binding: Option<Binding>,
     /// A further header; its value may be named as env:NAME or file:PATH; may be repeated
     #[arg(long, value_name = "NAME: VALUE", value_parser = header)]
-    pub(crate) header: Vec<(String, HeaderText)>,
+    pub header: Vec<(String, HeaderText)>,
     #[command(flatten)]
-    pub(crate) who: Who,
+    pub who: Who,
     #[command(flatten)]
-    pub(crate) json: Json,
+    pub json: Json,
+}
+
+/// Commands for agents elsewhere.
+#[derive(Debug, Subcommand)]
+pub enum Elsewhere {
+    /// Makes an agent elsewhere, which speaks A2A, an agent of the hub
+    Add(Box<Add>),
+    /// Lists the agents elsewhere that are on the hub
+    Outside {
+        /// The hub, and the form of the answer.
+        #[command(flatten)]
+        query: Query,
+    },
+    /// Takes an agent elsewhere from the hub: its open tasks fail, and what waits for it is dropped
+    Remove {
+        /// Its id
+        #[arg(add = ArgValueCompleter::new(complete::agents))]
+        id: String,
+        /// The hub, and the form of the answer.
+        #[command(flatten)]
+        query: Query,
+    },
+}
+
+/// `agenthub agents add`
+#[derive(Debug, Args)]
+pub struct Add {
+    /// The agent's address, or that of its card
+    pub url: String,
+    /// Its id on the hub [default: made of the name on its card]
+    #[arg(long)]
+    pub id: Option<String>,
+    #[command(flatten)]
+    pub who: Who,
+    #[command(flatten)]
+    pub query: Query,
+}
+
+impl Elsewhere {
+    /// The hub that is asked.
+    pub fn hub(&self) -> &Hub {
+        match self {
+            Self::Add(add) => &add.query.hub,
+            Self::Outside { query } | Self::Remove { query, .. } => &query.hub,
+        }
+    }
 }
 
 /// Value of a header, as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum HeaderText {
+pub enum HeaderText {
     /// Itself.
     Text(String),
     /// Its place.
@@ -64,7 +116,7 @@ pub(crate) enum HeaderText {
 
 /// Credentials, by reference: env:NAME or file:PATH.
 #[derive(Debug, Default, Args)]
-pub(crate) struct Who {
+pub struct Who {
     /// A bearer token, as env:NAME or file:PATH
     #[arg(long, value_name = "SECRET", group = "auth")]
     bearer: Option<SecretRef>,
@@ -87,7 +139,7 @@ pub(crate) struct Who {
 
 impl Who {
     /// The credentials that the flags name.
-    pub(crate) fn auth(self) -> Option<Auth> {
+    pub fn auth(self) -> Option<Auth> {
         if let Some(token) = self.bearer {
             return Some(Auth::Bearer { token });
         }

@@ -1,8 +1,8 @@
 //! The part of an agent's stream that a person reads: answers and artifacts on stdout, all else beside them.
 
-use agenthub_a2a::{
+use crate::{
     json::to_json,
-    v1::{Artifact, Message, Part, TaskState, part::Content, stream_response::Payload},
+    v1::{Artifact, Message, Part, Role, TaskState, part::Content, stream_response::Payload},
 };
 use agenthub_terminal::output::plain;
 
@@ -64,7 +64,8 @@ impl Shown {
 
     fn status(&mut self, state: TaskState, message: Option<&Message>, pieces: &mut Vec<Piece>) {
         self.state = Some(state);
-        let words = message.map(|m| text_of(&m.parts)).unwrap_or_default();
+        let said = message.filter(|m| m.role() != Role::User);
+        let words = said.map(|m| text_of(&m.parts)).unwrap_or_default();
         match state {
             TaskState::Completed => {
                 self.words = words;
@@ -136,7 +137,7 @@ fn name_of(part: &Part) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use agenthub_a2a::{json::from_json, v1::StreamResponse};
+    use crate::{json::from_json, v1::StreamResponse};
     use serde_json::{Value, json};
 
     use super::*;
@@ -171,7 +172,8 @@ mod tests {
     fn answers_are_printed_and_progress_stands_beside_them() {
         check(
             &[
-                json!({"task": {"id": "t", "status": {"state": "TASK_STATE_SUBMITTED"}}}),
+                json!({"task": {"id": "t", "status": {"state": "TASK_STATE_SUBMITTED",
+                    "message": {"messageId": "q", "role": "ROLE_USER", "parts": [{"text": "begin"}]}}}}),
                 status("WORKING", "thinking"),
                 chunk("one ", false),
                 chunk("two", true),

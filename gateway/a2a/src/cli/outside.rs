@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use agenthub_a2a::outside::wire::{
+use crate::outside::wire::{
     AddOutsideAgentRequest, ListOutsideAgentsRequest, OutsideAgent, RemoveOutsideAgentRequest,
     outside_agents_client::OutsideAgentsClient,
 };
-use agenthub_proto::json::to_struct;
+use agenthub_sdk::proto::json::to_struct;
 use agenthub_terminal::{flags::Json, output};
 use anyhow::{Context, anyhow};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use tonic::{
     transport::{Channel, Endpoint},
 };
 
-use crate::cli::{Add, Elsewhere};
+use super::args::{Add, Elsewhere};
 
 /// Deadline of a call: the hub's process fetches a card meanwhile.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -24,7 +24,11 @@ const DEADLINE: Duration = Duration::from_secs(60);
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// Adds, lists and removes agents elsewhere.
-pub(super) async fn run(args: Elsewhere, hub: &str) -> anyhow::Result<()> {
+///
+/// # Errors
+///
+/// The hub cannot be reached, or refuses.
+pub async fn run(args: Elsewhere, hub: &str) -> anyhow::Result<()> {
     match args {
         Elsewhere::Add(args) => add(*args, hub).await,
         Elsewhere::Outside { query } => list(hub, query.json).await,

@@ -1,6 +1,6 @@
 //! Cards as people read them.
 
-use agenthub_a2a::v1::{AgentCard, SecurityScheme, security_scheme::Scheme};
+use crate::v1::{AgentCard, SecurityScheme, security_scheme::Scheme};
 use agenthub_terminal::output::plain;
 
 /// A card, one field a line.
@@ -84,7 +84,7 @@ fn kind(scheme: &SecurityScheme) -> String {
 
 #[cfg(test)]
 mod tests {
-    use agenthub_a2a::json::from_json;
+    use crate::json::from_json;
     use serde_json::json;
 
     use super::*;
