@@ -66,7 +66,7 @@ fn said(unread: &Unread, text: &str, place: Place, what: &str) -> Words {
         ),
         Kind::SecondDocument => words(
             &format!("something follows after the end of the {what}"),
-            "leave out what follows from here on: a file is one document",
+            "leave this line out: a file is one document",
         ),
         Kind::TooMuch => words(
             &format!("this is more, or deeper, than the {what} can hold"),

@@ -14,7 +14,7 @@ use super::{LanguageModel, ModelError, Offline, STAND_IN, Settings};
 /// ```
 /// let model = agenthub_models::named("offline")?;
 /// assert_eq!(model.name(), "offline");
-/// # Ok::<(), agenthub_models::Error>(())
+/// # Ok::<(), agenthub_models::ModelError>(())
 /// ```
 pub fn named(name: &str) -> Result<Arc<dyn LanguageModel>, ModelError> {
     configured(Settings::new(name))

@@ -73,8 +73,9 @@ impl Shortfall {
 
     /// The shortfall that an answer's data tell of; `None` if the answer is whole.
     pub fn of<'a>(data: impl IntoIterator<Item = &'a Value>) -> Option<Self> {
-        let mut marked = data.into_iter().filter(|data| data["partial"] == true);
-        marked.find_map(|data| Self::deserialize(data).ok())
+        let marked = data.into_iter().find(|data| data["partial"] == true)?;
+        // Marks that are written otherwise, by agents of others, are marks all the same.
+        Some(Self::deserialize(marked).unwrap_or_else(|_| Self::new(None, Vec::new())))
     }
 
     /// True if nothing of what was asked for was done.
@@ -157,6 +158,8 @@ mod tests {
         assert!(!read.is_nothing());
         assert_eq!(read.to_json(), data);
         assert_eq!(Shortfall::of([&json!({"partial": false})]), None);
+        let otherwise = json!({"partial": true, "undone": "some of it"});
+        assert!(Shortfall::of([&otherwise]).is_some());
     }
 
     #[test]

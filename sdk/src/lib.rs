@@ -60,7 +60,7 @@
 //! FAILED when it returns; only then is its message acknowledged, so that another process gets it if this one crashes.
 //!
 //! A [`Client`] is a peer without a card: it publishes, [delegates](Client::delegate) work to agents, and looks around in the
-//! [`Directory`](hub::Directory). Every agent has one ([`TaskContext::client`]).
+//! [`Directory`]. Every agent has one ([`TaskContext::client`]).
 //!
 //! Further modules: [`model`] has the models, [`durable`] what strategies of one's own need, [`operator`] what looks after a hub, and
 //! `testing` (a feature) what tests of agents need. [`Hooks`] see and refuse what a model does, [`Tool::approval`] asks a person.

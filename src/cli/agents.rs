@@ -7,10 +7,10 @@ use clap::Subcommand;
 /// `agenthub agents`
 #[derive(Debug, Subcommand)]
 pub(crate) enum Agents {
-    /// What the hub alone is asked.
+    /// Commands for the hub.
     #[command(flatten)]
     Hub(OfTheHub),
-    /// What its process is asked.
+    /// Commands for the hub's process.
     #[command(flatten)]
     Elsewhere(Elsewhere),
 }

@@ -12,8 +12,16 @@ use crate::{
     template::{Template, condition, template},
 };
 
-/// Names of steps that mean something else in references.
-const RESERVED: [&str; 6] = ["workflow", "loop", "steps", "input", "objective", "thread"];
+/// Names of steps that mean something else: in references, or `undo` before the steps of compensations.
+const RESERVED: [&str; 7] = [
+    "workflow",
+    "loop",
+    "steps",
+    "input",
+    "objective",
+    "thread",
+    "undo",
+];
 
 /// Items of a loop, at most, if the file does not say.
 const MAX_ITEMS: u32 = 1_000;
@@ -74,8 +82,7 @@ pub(crate) fn named(
                 ..place.clone()
             });
         } else if RESERVED.contains(&name.as_str()) {
-            let message =
-                format!("`{name}` is no name for a step: it means something else in `${{…}}`");
+            let message = format!("`{name}` is no name for a step: it means something else");
             let help = "choose another name".to_owned();
             findings.push(Finding {
                 message,

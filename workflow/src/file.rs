@@ -28,7 +28,7 @@ pub(crate) struct File {
     pub(crate) version: Option<String>,
     /// Purpose of the workflow.
     pub(crate) description: Option<String>,
-    /// JSON Schema of the input, an object. Defaults in it are filled in.
+    /// JSON Schema of the input, an object. What steps read of the input is checked against it.
     pub(crate) input: Option<Map<String, Value>>,
     /// First step, in the linear form.
     pub(crate) start_step: Option<String>,
@@ -36,7 +36,7 @@ pub(crate) struct File {
     pub(crate) steps: Steps,
     /// Template of the result. Without it, the result has the output of each step by its name.
     pub(crate) output: Option<Value>,
-    /// Time for the whole run, such as `10m`.
+    /// Time for the whole run, such as `10m`, for who starts it.
     pub(crate) timeout: Option<Duration>,
 }
 

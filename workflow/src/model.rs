@@ -22,7 +22,7 @@ pub struct Workflow {
     pub description: String,
     /// JSON Schema of its input.
     pub input: Value,
-    /// Time for the whole run, in milliseconds.
+    /// Time for the whole run, in milliseconds, which whoever starts one gives to it.
     pub timeout_ms: Option<u64>,
     pub(crate) graph: Graph,
     pub(crate) output: Option<Template>,

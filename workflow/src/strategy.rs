@@ -32,7 +32,7 @@ pub struct Input {
     pub run: String,
     /// The workflow, as its file has it.
     pub workflow: Value,
-    /// Its input, with defaults.
+    /// Its input; whoever starts the run has checked it against the workflow's schema, and filled in defaults.
     pub input: Value,
 }
 

@@ -15,6 +15,10 @@ const RANGE: f64 = 25.0;
 /// Checks whether the text is as easy to read as is wanted.
 pub(super) fn check(text: &Text, wanted: Option<f64>) -> Check {
     let check = Check::new("readability", "Readability (LIX)", 1.0);
+    let check = match wanted {
+        Some(_) => check.rule(),
+        None => check,
+    };
     let numbers = match lix(text) {
         Ok(numbers) => numbers,
         Err(why) => return check.not_checked(why),
@@ -71,6 +75,8 @@ mod tests {
             [Verdict::NotChecked, Verdict::NotChecked, Verdict::Pass]
         );
         assert_eq!(check(&text, Some(30.0)).verdict, Verdict::Fail);
+        // A limit that the request sets is a rule.
+        assert!(check(&text, Some(30.0)).is_rule && !check(&text, None).is_rule);
         let evidence = check(&text, Some(36.0)).evidence;
         assert!(
             evidence

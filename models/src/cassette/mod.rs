@@ -8,9 +8,9 @@
 //! RFC 3339 has them. In the replayed answer stand those of the request that it answers.
 //!
 //! ```
-//! # async fn f() -> Result<(), agenthub_models::Error> {
+//! # async fn f() -> Result<(), agenthub_models::ModelError> {
 //! # use std::sync::Arc;
-//! # use agenthub_models::{DeltaSink, LanguageModel, Message, Offline, Recorder, Replayer, Request};
+//! # use agenthub_models::{DeltaSink, LanguageModel, Offline, PromptMessage, Recorder, Replayer, Request};
 //! # let folder = std::env::temp_dir().join(format!("cassette-{}", std::process::id()));
 //! # let file = &folder;
 //! let request = Request::new(vec![PromptMessage::user("Who are you?")]);

@@ -179,8 +179,8 @@ impl ToolEnd {
 }
 
 /// Shortfall of an answer; `None` if it is whole. An answer lacks what the model declares undone, what an agent that was
-/// asked did not give and was not asked again for with success, and everything if all calls failed: whatever the model
-/// answered then, it is not based on them. Tools may fail as long as one call gives a result.
+/// asked did not give and was not asked again for with success, and what tools did not give if all calls failed: whatever
+/// the model answered then, it is not based on them. It lacks everything if agents were asked and none gave anything. Tools may fail as long as one call gives a result.
 pub(super) fn shortfall(
     undone: Option<Undone>,
     tools: &[ToolEnd],

@@ -187,7 +187,8 @@ pub(super) fn resumed(history: &[Message], answer: &Message) -> Option<Resumed> 
     while number > 0 {
         number -= 1;
         let question = Some((handled.clone(), number));
-        let asked = before.iter().rposition(|m| marked(m) == question)?;
+        let is_question = |m: &Message| m.role() == Role::Agent && marked(m) == question;
+        let asked = before.iter().rposition(is_question)?;
         let answer = before[asked..].iter().find(|m| m.role() != Role::Agent)?;
         answers.push_front(answer.clone());
         before = &before[..asked];

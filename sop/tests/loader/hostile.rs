@@ -89,7 +89,7 @@ fn a_file_with_very_many_faults_tells_the_first_of_them() {
     let wrong = parse(Path::new("a.md"), &text, Vec::new()).expect_err("it is too much");
     assert_eq!(
         wrong[0].message,
-        "this is more, or deeper, than front matter can hold"
+        "this is more, or deeper, than the front matter can hold"
     );
 }
 

@@ -17,7 +17,7 @@ use crate::{dot, load, mermaid, schema};
 ///
 /// # Errors
 ///
-/// What there is to print in one line; what is wrong with files was shown, and then the exit code is told.
+/// An error to print in one line; faults of files are printed here, and end with exit code 1.
 pub async fn run(command: WorkflowCommand, hub: &str) -> anyhow::Result<ExitCode> {
     match command {
         WorkflowCommand::Validate(args) => validate::run(&args, hub).await,

@@ -185,7 +185,8 @@ impl Play<'_> {
         (!told.is_empty()).then(|| told.join("; "))
     }
 
-    /// The parts of the payload that no capability takes by its name, and no step of the plan refers to.
+    /// The parts of the payload that no capability takes by its name, and no step of the plan refers to. Capabilities do not take values
+    /// that do not fit.
     fn not_taken(&self) -> Vec<String> {
         let inputs = self.begun_with.offers.iter();
         let inputs: Vec<&Value> = inputs.filter_map(|o| o.offer.input.as_ref()).collect();
@@ -196,15 +197,23 @@ impl Play<'_> {
             .map(|step| step.payload.to_string())
             .collect();
         let used = used + &plan.result.to_string();
-        let is_taken = |key: &str| {
-            let is_named = |schema: &&Value| schema["properties"].get(key).is_some();
+        let refers_to = |key: &str| {
             let refers = |end: &str| used.contains(&format!("${{input.{key}{end}"));
-            inputs.iter().any(is_named)
-                || ["}", ".", "["].into_iter().any(refers)
-                || used.contains("${input}")
+            ["}", ".", "["].into_iter().any(refers) || used.contains("${input}")
         };
-        let keys = self.input.brief.payload.keys();
-        keys.filter(|key| !is_taken(key)).cloned().collect()
+        let payload = self.input.brief.payload.iter();
+        let untaken = payload.filter(|(key, _)| !refers_to(key));
+        let untaken = untaken.filter_map(|(key, value)| {
+            let takers = || inputs.iter().filter(|schema| is_named(schema, key));
+            if takers().any(|schema| fits(schema, key, value)) {
+                return None;
+            }
+            Some(match takers().next() {
+                None => key.clone(),
+                Some(_) => format!("{key} (its value does not fit)"),
+            })
+        });
+        untaken.collect()
     }
 
     /// The steps that a person refused, in words.
@@ -316,4 +325,21 @@ fn knobs_in(value: &Value, level: usize) -> Option<Map<String, Value>> {
     });
     let here = here.filter(|settings| !settings.is_empty());
     here.or_else(|| fields.values().find_map(|field| knobs_in(field, level + 1)))
+}
+
+/// True if an object of this schema has a field of this name.
+fn is_named(schema: &Value, key: &str) -> bool {
+    schema["properties"].get(key).is_some()
+}
+
+/// True if the value of a field is as the schema of its object wants it, and if nobody can tell.
+fn fits(schema: &Value, key: &str, value: &Value) -> bool {
+    let field = json!({
+        "$defs": schema["$defs"].as_object().cloned().unwrap_or_default(),
+        "properties": {key: schema["properties"][key]},
+    });
+    match jsonschema::validator_for(&field) {
+        Ok(validator) => validator.is_valid(&json!({ key: value })),
+        Err(_) => true,
+    }
 }

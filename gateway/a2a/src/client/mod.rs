@@ -1,6 +1,6 @@
 //! A2A's other side: calls of agents elsewhere, over the binding that their card prefers.
 //!
-//! [`fetch`](card::fetch) reads a card, of A2A 1.0 or 0.3; [`Remote`] is the agent behind it. `choice` picks the interface, `credentials` says
+//! [`fetch`] reads a card, of A2A 1.0 or 0.3; [`Remote`] is the agent behind it. `choice` picks the interface, `credentials` says
 //! who asks, `wire` writes requests for each binding, `following` keeps a stream whole over breaks, `retry` says when to try again.
 
 pub mod auth;

@@ -1,8 +1,8 @@
 //! Push notifications (specification §3.1.7 to §3.1.10, §4.3): what happens to a task is posted to receivers that its clients name.
 //!
-//! [`intake`] records what happens to tasks with configurations in the [`store`], and [`postman`] sends it; either goes on after a restart
-//! where it was. [`config`] says which configurations are taken, [`delivery`] what follows an attempt, [`request`] what is sent, and
-//! [`sending`] posts it through the guarded connector.
+//! `intake` records what happens to tasks with configurations in the `store`, and `postman` sends it; either goes on after a restart
+//! where it was. `config` says which configurations are taken, `delivery` what follows an attempt, `request` what is sent, and
+//! `sending` posts it through the guarded connector.
 
 mod config;
 mod delivery;

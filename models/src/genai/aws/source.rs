@@ -167,11 +167,16 @@ impl Profiles {
             let Some(from) = from else {
                 return refuse("has a role_arn, but its source has no credentials");
             };
+            let duration_s = match get("duration_seconds").map(|seconds| seconds.parse()) {
+                None => None,
+                Some(Ok(seconds)) => Some(seconds),
+                Some(Err(_)) => return refuse("has a duration_seconds that is no number"),
+            };
             let role = Role {
                 arn,
                 session_name: get("role_session_name"),
                 external_id: get("external_id"),
-                duration_s: get("duration_seconds").and_then(|seconds| seconds.parse().ok()),
+                duration_s,
             };
             return Ok(Some(Source::Role(role, Box::new(from))));
         }

@@ -43,6 +43,11 @@ credential_process = /opt/tool --for me
 role_arn = arn:aws:iam::123456789012:role/Web
 web_identity_token_file = /var/token
 
+[profile long]
+role_arn = arn:aws:iam::123456789012:role/Long
+source_profile = base
+duration_seconds = an hour
+
 [profile session]
 sso_session = mine
 sso_account_id = 1
@@ -171,6 +176,7 @@ fn a_profile_that_cannot_be_used_says_what_to_change() {
     for (profile, why) in [
         ("nobody", "no AWS profile `nobody`"),
         ("session", "credential_process"),
+        ("long", "a duration_seconds that is no number"),
         ("lost", "a source_profile `nobody` that is not there"),
         ("alone", "add source_profile, or credential_source"),
         ("circle", "its source has no credentials"),

@@ -245,6 +245,10 @@ fn what_of_the_payload_nobody_takes_is_named() {
         .expect("an object");
     let (_, bundle) = ended(&mut stage);
     assert_eq!(bundle["quality"]["notTaken"], json!(["wordLimit"]));
+    stage.brief.payload["brief"] = json!(["b"]);
+    let (_, bundle) = ended(&mut stage);
+    let untaken = ["brief (its value does not fit)", "wordLimit"];
+    assert_eq!(bundle["quality"]["notTaken"], json!(untaken));
 }
 
 /// spec: ORC-2.1
