@@ -175,6 +175,12 @@ mod tests {
         assert!(why("[]").contains("no object"));
         assert!(why("{\"url\": \"http://a\"}").contains("no name"));
         assert!(why("{\"name\": 5, \"url\": \"http://a\"}").contains("name: "));
+        for capabilities in ["\"x\"", "[]", "5"] {
+            let card = format!(
+                r#"{{"name": "n", "url": "http://a", "capabilities": {capabilities}, "supportsAuthenticatedExtendedCard": true}}"#
+            );
+            assert!(why(&card).contains("capabilities: "), "{}", why(&card));
+        }
     }
 
     #[test]

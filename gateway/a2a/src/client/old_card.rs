@@ -23,7 +23,10 @@ pub(super) fn to_one(mut card: Value) -> Value {
         interfaces.extend(more);
     }
     card["supportedInterfaces"] = interfaces.into();
-    if card["supportsAuthenticatedExtendedCard"] == true {
+    let capabilities = &card["capabilities"];
+    if card["supportsAuthenticatedExtendedCard"] == true
+        && (capabilities.is_object() || capabilities.is_null())
+    {
         card["capabilities"]["extendedAgentCard"] = true.into();
     }
     if let Some(schemes) = card.get_mut("securitySchemes").map(Value::take) {
