@@ -108,20 +108,32 @@ fn grpc_url(url: &str, card_url: &Uri) -> String {
     }
 }
 
-/// Refuses to send a secret where others could read it, or to a host that the card alone vouches for without TLS.
+/// Refuses to send a secret where others could read it, or to another host than the card's if the card came without TLS: whoever changes such a
+/// card on its way could name a host of theirs.
 ///
 /// # Errors
 ///
 /// [`Failure::Credentials`].
 pub(super) fn may_have_secrets(url: &Uri, card_url: &Uri) -> Result<(), Failure> {
-    let is_tls = url.scheme_str() == Some("https");
-    if is_tls || url.host() == card_url.host() && card_url.scheme_str() == Some("http") {
+    let may = match is_tls(card_url) {
+        true => is_tls(url),
+        false => url.host() == card_url.host(),
+    };
+    if may {
         return Ok(());
     }
+    let why = match is_tls(url) {
+        true => "the card came without TLS from another host",
+        false => "it has no TLS",
+    };
     Err(Failure::Credentials(format!(
-        "no credentials are sent to {} without TLS",
+        "no credentials are sent to {}: {why}",
         url.host().unwrap_or_default()
     )))
+}
+
+pub(super) fn is_tls(url: &Uri) -> bool {
+    url.scheme_str() == Some("https")
 }
 
 #[cfg(test)]
@@ -207,5 +219,7 @@ mod tests {
         assert!(may("http://127.0.0.1:2/", "http://127.0.0.1:1/"));
         assert!(!may("http://a.example/", "https://a.example/"));
         assert!(!may("http://b.example/", "http://a.example/"));
+        assert!(may("https://a.example/", "http://a.example/"));
+        assert!(!may("https://b.example/", "http://a.example/"));
     }
 }

@@ -13,7 +13,7 @@ use tokio::{sync::Mutex, time::Instant};
 use super::{
     Auth, Failure,
     auth::{Location, Secret},
-    choice::may_have_secrets,
+    choice::{is_tls, may_have_secrets},
 };
 use crate::v1::{AgentCard, o_auth_flows::Flow, security_scheme::Scheme};
 
@@ -92,7 +92,10 @@ impl Credentials {
                     Some(url) => parse_url(url)?,
                     None => token_url_of(card, card_url)?,
                 };
-                may_have_secrets(&url, card_url)?;
+                // Over TLS, an address that the caller gave needs nobody's word.
+                if given.is_none() || !is_tls(&url) {
+                    may_have_secrets(&url, card_url)?;
+                }
                 token_url = Some(url);
                 Auth::ClientCredentials {
                     token_url: given,
