@@ -1,7 +1,7 @@
 //! The part of a task that was shown, and what of a later look at it was not: so that a stream that broke goes on without a gap.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, VecDeque},
     hash::{DefaultHasher, Hash, Hasher},
 };
 
@@ -12,6 +12,37 @@ use crate::v1::{
     TaskStatusUpdateEvent, stream_response::Payload,
 };
 
+/// The most messages of a task that are remembered as shown.
+const MAX_MESSAGES: usize = 10_000;
+
+/// Messages that were shown, by the hashes of their ids: the latest [`MAX_MESSAGES`].
+#[derive(Debug, Default)]
+struct SeenMessages {
+    hashes: HashSet<u64>,
+    oldest_first: VecDeque<u64>,
+}
+
+impl SeenMessages {
+    /// False if it is there already.
+    fn insert(&mut self, id: &str) -> bool {
+        let hash = hash(id);
+        let is_new = self.hashes.insert(hash);
+        if is_new {
+            self.oldest_first.push_back(hash);
+        }
+        if self.oldest_first.len() > MAX_MESSAGES
+            && let Some(oldest) = self.oldest_first.pop_front()
+        {
+            self.hashes.remove(&oldest);
+        }
+        is_new
+    }
+
+    fn contains(&self, id: &str) -> bool {
+        self.hashes.contains(&hash(id))
+    }
+}
+
 /// The part of a task that was shown.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
@@ -20,8 +51,8 @@ pub(super) struct Progress {
     /// The message that the requester sent last; empty if not known.
     sent: String,
     state: Option<TaskState>,
-    /// Messages that were shown, by their ids.
-    messages: HashSet<String>,
+    /// Messages that were shown.
+    messages: SeenMessages,
     /// Parts of artifacts that were shown, by their hashes.
     artifacts: HashMap<String, Vec<u64>>,
     /// The answer was a message, without a task.
@@ -74,7 +105,7 @@ impl Progress {
                     if !update.append {
                         hashes.clear();
                     }
-                    hashes.extend(artifact.parts.iter().map(hash));
+                    hashes.extend(artifact.parts.iter().map(part_hash));
                 }
                 vec![shown(Payload::ArtifactUpdate(update))]
             }
@@ -91,10 +122,11 @@ impl Progress {
 
     fn begin(&mut self, task: &Task) {
         self.name(&task.id, &task.context_id);
-        self.messages
-            .extend(task.history.iter().map(|m| m.message_id.clone()));
+        for message in &task.history {
+            self.messages.insert(&message.message_id);
+        }
         for artifact in &task.artifacts {
-            let hashes = artifact.parts.iter().map(hash).collect();
+            let hashes = artifact.parts.iter().map(part_hash).collect();
             self.artifacts.insert(artifact.artifact_id.clone(), hashes);
         }
         if is_before(task, &self.sent) {
@@ -106,8 +138,9 @@ impl Progress {
 
     fn enter(&mut self, status: &TaskStatus) {
         self.state = Some(status.state());
-        let message = status.message.as_ref();
-        self.messages.extend(message.map(|m| m.message_id.clone()));
+        if let Some(message) = &status.message {
+            self.messages.insert(&message.message_id);
+        }
     }
 
     /// The missing changes of a task as it is now, in the order in which they can have been.
@@ -128,7 +161,7 @@ impl Progress {
         for message in task.history {
             let is_last = last_words == Some(message.message_id.as_str());
             let is_agents = message.role() == Role::Agent && !is_last;
-            if is_agents && self.messages.insert(message.message_id.clone()) {
+            if is_agents && self.messages.insert(&message.message_id) {
                 missed.push(update(TaskStatus {
                     state: TaskState::Working.into(),
                     message: Some(message),
@@ -164,7 +197,7 @@ impl Progress {
 
     /// The part of an artifact that was not shown; the whole, if what was shown is no part of it.
     fn rest_of(&mut self, mut artifact: Artifact) -> Option<(Artifact, bool)> {
-        let now: Vec<u64> = artifact.parts.iter().map(hash).collect();
+        let now: Vec<u64> = artifact.parts.iter().map(part_hash).collect();
         let known = self
             .artifacts
             .insert(artifact.artifact_id.clone(), now.clone());
@@ -205,9 +238,13 @@ pub(super) fn is_stop(state: TaskState) -> bool {
     !matches!(state, S::Unspecified | S::Submitted | S::Working)
 }
 
-fn hash(part: &Part) -> u64 {
+fn part_hash(part: &Part) -> u64 {
+    hash(part.encode_to_vec().as_slice())
+}
+
+fn hash<T: Hash + ?Sized>(value: &T) -> u64 {
     let mut hasher = DefaultHasher::new();
-    part.encode_to_vec().hash(&mut hasher);
+    value.hash(&mut hasher);
     hasher.finish()
 }
 
@@ -315,6 +352,18 @@ mod tests {
             "status": {"state": "TASK_STATE_COMPLETED"}}}))
             .expect("one");
         check(vec![begin(), task("COMPLETED", &[], json!([]))], &[ended]);
+    }
+
+    #[test]
+    fn an_endless_stream_fills_no_memory() {
+        let mut progress = Progress::default();
+        for number in 0..=MAX_MESSAGES {
+            progress.take(words("WORKING", &number.to_string()));
+        }
+        let seen = &progress.messages;
+        assert_eq!(seen.hashes.len(), MAX_MESSAGES);
+        assert_eq!(seen.oldest_first.len(), MAX_MESSAGES);
+        assert!(!seen.contains("0") && seen.contains("1"));
     }
 
     #[test]
