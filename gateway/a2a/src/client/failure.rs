@@ -67,6 +67,7 @@ impl Failure {
                 code,
                 ..
             } => matches!(code, 429 | 503) || *code == Code::ResourceExhausted as i32,
+            Self::Refused { .. } => !self.is_internal(),
             _ => true,
         }
     }
@@ -220,6 +221,8 @@ mod tests {
             of_http(401, &Value::Null),
             Failure::Unauthorized(_)
         ));
+        assert!(!of_http(500, &Value::Null).is_unsent());
+        assert!(of_http(404, &Value::Null).is_unsent());
         assert!(of_grpc(Code::Unavailable, "", None).is_retryable());
         assert!(matches!(
             of_grpc(Code::Unauthenticated, "", None),
