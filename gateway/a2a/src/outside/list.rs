@@ -1,13 +1,10 @@
 //! The list of agents elsewhere: one file of JSON, written anew and put in place of the old one.
 
-use std::{
-    fs::{self, File},
-    io::{self, Write},
-    path::PathBuf,
-};
+use std::{fs, io, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::replace_file::replace_file;
 use crate::client::Auth;
 
 /// Name of the file in the data folder.
@@ -92,13 +89,7 @@ impl List {
             let written = serde_json::to_vec_pretty(&Written {
                 agents: entries.clone(),
             })?;
-            fs::create_dir_all(folder)?;
-            let (path, beside) = (folder.join(FILE), folder.join(format!("{FILE}.new")));
-            let mut file = File::create(&beside)?;
-            file.write_all(&written)?;
-            file.sync_all()?;
-            fs::rename(&beside, &path)?;
-            File::open(folder)?.sync_all()?;
+            replace_file(folder, FILE, &written)?;
         }
         self.entries = entries;
         Ok(())

@@ -8,6 +8,7 @@ mod list;
 mod manager;
 mod outcome;
 mod proxy;
+mod replace_file;
 mod service;
 mod tasks;
 mod watching;

@@ -99,7 +99,7 @@ impl Proxy {
         loop {
             tries += 1;
             let ended = tokio::select! {
-                ended = self.follow(&task) => ended,
+                ended = self.follow(&task, tries) => ended,
                 () = task.cancelled() => return self.cancel(&task).await,
             };
             match ended {
@@ -122,15 +122,15 @@ impl Proxy {
         }
     }
 
-    /// Shows what comes of a message, to its end.
-    async fn follow(&self, task: &TaskContext) -> Result<Result<Reply, Failure>, Stop> {
+    /// Shows what comes of a message, to its end. `tries` counts from 1.
+    async fn follow(&self, task: &TaskContext, tries: u32) -> Result<Result<Reply, Failure>, Stop> {
         let remote = self.remote();
         let message_id = &task.message().message_id;
-        let known = self.lock().get(key(task));
+        let known = self.handed(task).await?;
         let mut is_noted = known.as_ref().is_some_and(|h| h.message_id == *message_id);
         let mut following = match &known {
             Some(handed) if is_noted => remote.resume(&handed.id, message_id),
-            known => self.begin(&remote, task, known.as_ref()).await,
+            known => self.begin(&remote, task, tries, known.as_ref()).await,
         };
         let (mut state, mut words) = (TaskState::Unspecified, None);
         while let Some(event) = following.next().await {
@@ -183,11 +183,12 @@ impl Proxy {
         Ok(outcome::of(state, words))
     }
 
-    /// Sends the message, unless an earlier delivery did.
+    /// Sends the message, unless an earlier delivery or try did.
     async fn begin(
         &self,
         remote: &Remote,
         task: &TaskContext,
+        tries: u32,
         known: Option<&Handed>,
     ) -> Following {
         let mut message = Message {
@@ -205,7 +206,7 @@ impl Proxy {
             message: Some(message),
             ..Default::default()
         };
-        if task.attempt() > 1
+        if (task.attempt() > 1 || tries > 1)
             && let Some(found) = remote.find_sent(&request).await
         {
             return remote.resume(found.id, &task.message().message_id);
@@ -215,7 +216,10 @@ impl Proxy {
 
     /// The agent elsewhere is told; the hub knows already.
     async fn cancel(&self, task: &TaskContext) -> Result<Reply, Failure> {
-        let known = self.lock().get(key(task));
+        let known = self.handed(task).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "a task elsewhere may go on: it cannot be looked up");
+            None
+        });
         if let Some(handed) = known {
             let request = CancelTaskRequest {
                 id: handed.id,
@@ -234,6 +238,12 @@ impl Proxy {
         Err(Failure::cancelled("the task was cancelled"))
     }
 
+    /// The task elsewhere that a task is handed on to.
+    async fn handed(&self, task: &TaskContext) -> io::Result<Option<Handed>> {
+        let key = key(task).to_owned();
+        self.on_disk(move |tasks| Ok(tasks.get(&key))).await
+    }
+
     async fn note(&self, task: &TaskContext, handed: Handed) -> io::Result<()> {
         let key = key(task).to_owned();
         self.on_disk(move |tasks| tasks.hand(&key, handed)).await
@@ -246,20 +256,16 @@ impl Proxy {
         }
     }
 
-    /// Writes where that holds nobody up.
-    async fn on_disk(
+    /// Reads or writes where that holds nobody up: whoever writes keeps the tasks locked until the disk has them.
+    async fn on_disk<T: Send + 'static>(
         &self,
-        write: impl FnOnce(&mut Tasks) -> io::Result<()> + Send + 'static,
-    ) -> io::Result<()> {
+        work: impl FnOnce(&mut Tasks) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
         let tasks = Arc::clone(&self.tasks);
-        let written = tokio::task::spawn_blocking(move || {
-            write(&mut tasks.lock().unwrap_or_else(PoisonError::into_inner))
+        let done = tokio::task::spawn_blocking(move || {
+            work(&mut tasks.lock().unwrap_or_else(PoisonError::into_inner))
         });
-        written.await.map_err(io::Error::other)?
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Tasks> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+        done.await.map_err(io::Error::other)?
     }
 }
 

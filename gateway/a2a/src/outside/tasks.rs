@@ -4,13 +4,15 @@
 
 use std::{
     collections::HashMap,
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, Write},
     path::{Path, PathBuf},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use serde::{Deserialize, Serialize};
+
+use super::replace_file::replace_file;
 
 /// Name of the file in the data folder.
 const FILE: &str = "outside-tasks.jsonl";
@@ -45,9 +47,10 @@ struct Line {
 /// The tasks, and where they are kept.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
-    path: Option<PathBuf>,
+    folder: Option<PathBuf>,
     file: Option<File>,
     known: HashMap<String, Handed>,
+    /// Lines of the file that say nothing any more.
     waste: usize,
 }
 
@@ -59,9 +62,8 @@ impl Tasks {
     /// It cannot be read or written.
     pub(super) fn open(folder: Option<&Path>) -> io::Result<Self> {
         let mut known = HashMap::new();
-        let path = folder.map(|folder| folder.join(FILE));
-        if let Some(path) = &path {
-            let text = match fs::read(path) {
+        if let Some(folder) = folder {
+            let text = match fs::read(folder.join(FILE)) {
                 Ok(text) => text,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
                 Err(error) => return Err(error),
@@ -75,11 +77,9 @@ impl Tasks {
                     None => known.remove(&line.task),
                 };
             }
-            let oldest = now().saturating_sub(KEEP.as_secs());
-            known.retain(|_, handed| handed.at >= oldest);
         }
         let mut tasks = Self {
-            path,
+            folder: folder.map(Path::to_owned),
             file: None,
             known,
             waste: 0,
@@ -105,7 +105,9 @@ impl Tasks {
         if let Some(file) = &self.file {
             file.sync_data()?;
         }
-        self.known.insert(task.to_owned(), handed);
+        if self.known.insert(task.to_owned(), handed).is_some() {
+            self.waste += 1;
+        }
         Ok(())
     }
 
@@ -132,35 +134,34 @@ impl Tasks {
         let Some(file) = &mut self.file else {
             return Ok(());
         };
-        let mut text = serde_json::to_vec(line)?;
-        text.push(b'\n');
-        file.write_all(&text)
+        file.write_all(&line.to_bytes()?)
     }
 
+    /// Writes the file anew, without what is over. If it cannot be written, the one that is there goes on.
     fn rewrite(&mut self) -> io::Result<()> {
-        let Some(path) = &self.path else {
-            return Ok(());
-        };
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
+        let oldest = now().saturating_sub(KEEP.as_secs());
+        self.known.retain(|_, handed| handed.at >= oldest);
+        if let Some(folder) = &self.folder {
+            let mut bytes = Vec::new();
+            for (task, handed) in &self.known {
+                let line = Line {
+                    task: task.clone(),
+                    handed: Some(handed.clone()),
+                };
+                bytes.extend(line.to_bytes()?);
+            }
+            self.file = Some(replace_file(folder, FILE, &bytes)?);
         }
-        let beside = path.with_extension("new");
-        self.file = Some(File::create(&beside)?);
-        let known = std::mem::take(&mut self.known);
-        for (task, handed) in &known {
-            self.write(&Line {
-                task: task.clone(),
-                handed: Some(handed.clone()),
-            })?;
-        }
-        self.known = known;
         self.waste = 0;
-        if let (Some(file), Some(path)) = (&self.file, &self.path) {
-            file.sync_all()?;
-            fs::rename(&beside, path)?;
-            self.file = Some(OpenOptions::new().append(true).open(path)?);
-        }
         Ok(())
+    }
+}
+
+impl Line {
+    fn to_bytes(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = serde_json::to_vec(self)?;
+        bytes.push(b'\n');
+        Ok(bytes)
     }
 }
 
@@ -201,7 +202,7 @@ mod tests {
         drop(tasks);
         // A process was killed while it wrote.
         let path = folder.path().join(FILE);
-        let mut file = OpenOptions::new()
+        let mut file = fs::OpenOptions::new()
             .append(true)
             .open(&path)
             .expect("it is there");
@@ -215,5 +216,37 @@ mod tests {
         }
         let lines = fs::read_to_string(&path).expect("text").lines().count();
         assert_eq!(lines, 1);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_replaced_goes_on() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let open = || Tasks::open(Some(folder.path())).expect("it is read");
+        let mut tasks = open();
+        tasks.hand("a", handed("there", now())).expect("written");
+        let beside = folder.path().join(format!("{FILE}.new"));
+        fs::create_dir(&beside).expect("it is in the way");
+        assert!(tasks.rewrite().is_err());
+        assert!(tasks.get("a").is_some());
+        tasks.hand("b", handed("there", now())).expect("written");
+        drop(tasks);
+        fs::remove_dir(&beside).expect("it is there");
+        let mut tasks = open();
+        assert!(tasks.get("a").is_some() && tasks.get("b").is_some());
+        tasks.rewrite().expect("it is written");
+        tasks.hand("c", handed("there", now())).expect("written");
+        assert!(open().get("c").is_some());
+    }
+
+    #[test]
+    fn lines_that_say_nothing_any_more_are_left_out_in_time() {
+        let mut tasks = Tasks::open(None).expect("nothing is read");
+        tasks.hand("old", handed("x", 1)).expect("kept");
+        for _ in 0..=MAX_WASTE {
+            tasks.hand("a", handed("there", now())).expect("kept");
+        }
+        assert_eq!(tasks.waste, MAX_WASTE);
+        tasks.forget("a").expect("kept");
+        assert_eq!((tasks.known.len(), tasks.waste), (0, 0));
     }
 }
