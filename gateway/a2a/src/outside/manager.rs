@@ -176,6 +176,15 @@ impl OutsideAgents {
             "" => self.name_of(url).await?,
             id => id.to_owned(),
         };
+        let entry = Entry {
+            id: id.clone(),
+            url: url.to_owned(),
+            auth,
+        };
+        let tasks = Arc::clone(&self.0.roster.lock().await.tasks);
+        let mut outside = self.0.outside(entry.clone(), &tasks, &hub.url);
+        // It may take long, and the agents that are there are not to wait for it.
+        outside.read_card().await?;
         let mut roster = self.0.roster.lock().await;
         if roster.watched.len() >= MOST {
             return Err(Refusal::TooMany);
@@ -185,13 +194,7 @@ impl OutsideAgents {
             Ok(_) | Err(HubError::NotFound(_)) => return Err(Refusal::Taken(id)),
             Err(error) => return Err(Trouble::from(error).into()),
         }
-        let entry = Entry {
-            id: id.clone(),
-            url: url.to_owned(),
-            auth,
-        };
-        let mut outside = self.0.outside(entry.clone(), &roster.tasks, &hub.url);
-        outside.look().await?;
+        outside.join().await?;
         // Rare and small: it is written here and now, so that nothing comes in between.
         let written = roster.list.add(entry);
         let watched = watch(outside);
@@ -210,29 +213,31 @@ impl OutsideAgents {
         Ok(shown)
     }
 
-    /// Removes one, with what waits for it.
+    /// Removes one, with what waits for it. If it cannot be removed, it stays as it was.
     pub(super) async fn remove(&self, id: &str) -> Result<(), Refusal> {
         let hub = self.0.hub.get().ok_or(Refusal::NotOpen)?;
         let mut roster = self.0.roster.lock().await;
-        if roster.list.get(id).is_none() {
+        let Some(entry) = roster.list.get(id).cloned() else {
             return Err(Refusal::Unknown(id.to_owned()));
-        }
-        roster.list.remove(id)?;
+        };
         if let Some(watched) = roster.watched.remove(id) {
             watched.stop.cancel();
             // It was broken off.
             let _ = watched.running.await;
         }
-        match hub
-            .client
-            .operator()
-            .unregister(id, "the agent was removed")
-            .await
-        {
+        let operator = hub.client.operator();
+        let removed = match operator.unregister(id, "the agent was removed").await {
             // It never answered since the hub forgot it.
-            Ok(()) | Err(HubError::NotFound(_) | HubError::Invalid(_)) => Ok(()),
+            Ok(()) | Err(HubError::NotFound(_) | HubError::Invalid(_)) => {
+                roster.list.remove(id).map_err(Refusal::from)
+            }
             Err(error) => Err(Trouble::from(error).into()),
+        };
+        if removed.is_err() {
+            let watched = watch(self.0.outside(entry, &roster.tasks, &hub.url));
+            roster.watched.insert(id.to_owned(), watched);
         }
+        removed
     }
 
     /// All of them, by their ids.

@@ -113,6 +113,11 @@ impl Outside {
                 reason = closed(self.running.as_ref()) => {
                     tracing::warn!(agent = self.entry.id, reason, "the hub has no place for an agent elsewhere any more");
                     self.leave().await;
+                    // Whoever has taken the id would be thrown out at once, and come back as fast.
+                    tokio::select! {
+                        () = sleep(AWAY.0) => {}
+                        () = stop.cancelled() => break,
+                    }
                 }
                 () = stop.cancelled() => break,
             }
@@ -125,13 +130,31 @@ impl Outside {
     /// # Errors
     ///
     /// The agent does not answer, its card is wrong, or the hub does not take it.
-    pub(super) async fn look(&mut self) -> Result<(), Trouble> {
+    async fn look(&mut self) -> Result<(), Trouble> {
+        self.read_card().await?;
+        self.join().await
+    }
+
+    /// Fetches the card if it has changed.
+    ///
+    /// # Errors
+    ///
+    /// The agent does not answer, its card is wrong, or the hub does not take what it says instead.
+    pub(super) async fn read_card(&mut self) -> Result<(), Trouble> {
         let url = CardUrl::of(&self.entry.url)?;
         let etag = self.known.as_ref().map_or("", |known| known.etag.as_str());
         match fetch(&self.connector, &url, etag).await? {
-            Fetched::Unchanged => {}
-            Fetched::Card { card, url, etag } => self.learn(*card, &url, etag).await?,
+            Fetched::Unchanged => Ok(()),
+            Fetched::Card { card, url, etag } => self.learn(*card, &url, etag).await,
         }
+    }
+
+    /// Takes its place on the hub, as the card says that was read.
+    ///
+    /// # Errors
+    ///
+    /// The hub does not take it.
+    pub(super) async fn join(&mut self) -> Result<(), Trouble> {
         if self.running.is_none()
             && let Some(known) = &self.known
         {
