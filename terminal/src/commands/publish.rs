@@ -2,7 +2,7 @@
 
 use std::{
     convert::Infallible,
-    io::{self, Read},
+    io,
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -16,12 +16,12 @@ use agenthub_sdk::{
     Client, Delegation, Error, Outcome,
     internal::{task_type, unknown_agent},
 };
-use anyhow::{Context, bail};
+use anyhow::bail;
 use serde_json::json;
 
 use super::args::Publish;
 use crate::{
-    connect, output,
+    connect, message, output,
     partial::{self, Extent},
     stop::Signals,
 };
@@ -29,30 +29,10 @@ use crate::{
 /// Stands for what comes on standard input.
 const STDIN: &str = "-";
 
-/// The longest message, in bytes.
-const LONGEST: u64 = 1024 * 1024;
-
-/// The text to publish, without the line break at its end.
-///
-/// # Errors
-///
-/// It is empty, too long, or no UTF-8; or it cannot be read.
-fn words(input: impl Read) -> anyhow::Result<String> {
-    let mut text = String::new();
-    let read = input.take(LONGEST + 1).read_to_string(&mut text);
-    read.context("standard input cannot be read as text")?;
-    let text = text.trim_end_matches(['\n', '\r']);
-    match text.len() as u64 {
-        0 => bail!("there is nothing on standard input to say"),
-        length if length > LONGEST => bail!("a message takes {LONGEST} bytes at most"),
-        _ => Ok(text.to_owned()),
-    }
-}
-
 /// Publishes a message, and waits for the answer if that is wanted.
 pub async fn run(mut args: Publish, hub: &str) -> anyhow::Result<ExitCode> {
     if args.text == STDIN {
-        args.text = words(io::stdin().lock())?;
+        args.text = message::read(io::stdin().lock())?;
     }
     let client = connect::watching(hub, args.from.as_deref()).await?;
     let mut is_here = true;
@@ -234,15 +214,6 @@ mod tests {
     use agenthub_sdk::{Agent, Card, Skill, TaskContext};
 
     use super::*;
-
-    #[test]
-    fn what_comes_on_standard_input_is_said_without_its_last_line_break() {
-        assert_eq!(words(&b"a\nb\n"[..]).expect("text"), "a\nb");
-        let refused = |input: &[u8]| words(input).expect_err("it is refused").to_string();
-        assert!(refused(b"\n").contains("nothing"));
-        assert!(refused(&vec![b'x'; 1024 * 1024 + 1]).contains("at most"));
-        assert!(refused(b"\xff").contains("as text"));
-    }
 
     #[test]
     fn who_is_not_there_is_told() {

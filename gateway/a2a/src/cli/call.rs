@@ -1,7 +1,7 @@
 //! `agenthub a2a call`
 
 use std::{
-    io::{self, IsTerminal, Read, Write},
+    io::{self, IsTerminal, Write},
     process::ExitCode,
     time::Duration,
 };
@@ -14,7 +14,7 @@ use crate::{
 use agenthub_outbound::Connector;
 use agenthub_sdk::proto::json::to_struct;
 use agenthub_terminal::{output, stop::Signals, usage::WrongUsage};
-use anyhow::{Context, bail};
+use anyhow::bail;
 use http::{HeaderName, HeaderValue};
 use serde_json::json;
 use tokio::time::timeout;
@@ -22,9 +22,6 @@ use uuid::Uuid;
 
 use super::args::{Call, HeaderText};
 use super::shown::{Piece, Shown};
-
-/// The longest message, in bytes.
-const LONGEST: u64 = 1024 * 1024;
 
 /// Time for a task to be cancelled when the person has enough of it.
 const CANCEL: Duration = Duration::from_secs(5);
@@ -42,7 +39,7 @@ pub(super) async fn run(connector: &Connector, mut args: Call) -> anyhow::Result
     };
     let mut parts: Vec<Part> = Vec::new();
     match args.text.as_deref() {
-        Some("-") => parts.push(text(words(io::stdin().lock())?)),
+        Some("-") => parts.push(text(agenthub_terminal::message::read(io::stdin().lock())?)),
         Some(words) => parts.push(text(words.to_owned())),
         None if args.data.is_empty() => {
             return Err(WrongUsage("say something: TEXT, --data or both".to_owned()).into());
@@ -150,11 +147,12 @@ async fn cancel(remote: &Remote, task_id: &str) {
         id: task_id.to_owned(),
         ..Default::default()
     };
-    match timeout(CANCEL, remote.cancel_task(request)).await {
-        Ok(Ok(_)) => output::aside(format!("task {task_id} is cancelled")),
-        Ok(Err(error)) => output::aside(format!("task {task_id} cannot be cancelled: {error}")),
-        Err(_) => output::aside(format!("task {task_id} may not have been cancelled")),
-    }
+    let line = match timeout(CANCEL, remote.cancel_task(request)).await {
+        Ok(Ok(_)) => format!("task {task_id} is cancelled"),
+        Ok(Err(error)) => format!("task {task_id} cannot be cancelled: {error}"),
+        Err(_) => format!("task {task_id} may not have been cancelled"),
+    };
+    output::aside(output::plain(&line));
 }
 
 /// True if a question can be asked: a person is there, and what is said is not what comes on stdin.
@@ -191,18 +189,6 @@ fn text(text: String) -> Part {
     Part {
         content: Some(Content::Text(text)),
         ..Default::default()
-    }
-}
-
-/// What comes on standard input, without the line break at its end.
-fn words(input: impl Read) -> anyhow::Result<String> {
-    let mut text = String::new();
-    let read = input.take(LONGEST + 1).read_to_string(&mut text);
-    read.context("standard input cannot be read as text")?;
-    match text.len() as u64 {
-        0 => bail!("there is nothing on standard input to say"),
-        length if length > LONGEST => bail!("a message takes {LONGEST} bytes at most"),
-        _ => Ok(text.trim_end_matches(['\n', '\r']).to_owned()),
     }
 }
 
