@@ -101,6 +101,7 @@ fn a_hub_calls_nobody_on_this_machine_unless_it_may() {
     );
     let metadata = system.run(&["agents", "add", "http://169.254.169.254/"], "");
     assert_eq!(metadata.code, Some(1), "{metadata:?}");
+    assert!(metadata.stderr.contains("link-local"), "{metadata:?}");
     drop(far);
 }
 
