@@ -23,7 +23,7 @@ use crate::{
         SendMessageRequest, SendMessageResponse, StreamResponse, SubscribeToTaskRequest, Task,
         send_message_response::Payload,
     },
-    version::{EXTENSIONS_HEADER, Version},
+    version::Version,
 };
 
 /// Events as they come; a break is an error.
@@ -42,14 +42,12 @@ const LATEST: i32 = 20;
 /// Way in which an agent is called.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Who asks.
+    /// Credentials of the caller.
     pub auth: Option<Auth>,
     /// The only binding to use; the card's first if not given.
     pub binding: Option<Binding>,
     /// Further headers.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// Extensions that the caller speaks.
-    pub extensions: Vec<String>,
     /// Deadline of a call, and of the beginning of a stream.
     pub deadline: Duration,
     /// Deadline of a message that is answered when the agent is done.
@@ -62,7 +60,6 @@ impl Default for Options {
             auth: None,
             binding: None,
             headers: Vec::new(),
-            extensions: Vec::new(),
             deadline: Duration::from_secs(30),
             answer: Duration::from_secs(600),
         }
@@ -124,12 +121,7 @@ impl Remote {
                 Some(Arc::new(of?))
             }
         };
-        let mut headers: HeaderMap = options.headers.into_iter().collect();
-        if !options.extensions.is_empty() {
-            let named = HeaderValue::try_from(options.extensions.join(", "));
-            let named = named.map_err(|_| Failure::Card("an extension is no URI".to_owned()))?;
-            headers.insert(EXTENSIONS_HEADER, named);
-        }
+        let headers: HeaderMap = options.headers.into_iter().collect();
         let is_old = interface.version == Version::Old;
         let http = |media_type, headers, credentials| Http {
             connector: connector.clone(),
