@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::args::{Call, HeaderText};
-use super::shown::{Piece, Shown};
+use super::printer::{Piece, Printer};
 
 /// Time for a task to be cancelled when the person has enough of it.
 const CANCEL: Duration = Duration::from_secs(5);
@@ -64,57 +64,61 @@ pub(super) async fn run(connector: &Connector, mut args: Call) -> anyhow::Result
             ..Default::default()
         };
         let mut following = remote.send_streaming_message(request);
-        let mut shown = Shown::default();
+        let mut printer = Printer::default();
         let followed = tokio::select! {
-            followed = follow(&mut following, &mut shown, args.json.json) => followed,
+            followed = follow(&mut following, &mut printer, args.json.json) => followed,
             _ = signals.next() => {
                 cancel(&remote, following.task_id()).await;
                 return Ok(ExitCode::from(INTERRUPTED));
             }
         };
         followed?;
-        match shown.state {
+        match printer.state {
             None | Some(TaskState::Completed) => return Ok(ExitCode::SUCCESS),
             Some(TaskState::InputRequired) if can_ask(&args) => {
-                let question = output::plain(&shown.words).into_owned();
+                let question = output::plain(&printer.words).into_owned();
                 let answer = tokio::select! {
                     answer = ask(question) => answer?,
                     _ = signals.next() => {
-                        cancel(&remote, &shown.task_id).await;
+                        cancel(&remote, &printer.task_id).await;
                         return Ok(ExitCode::from(INTERRUPTED));
                     }
                 };
                 message = self::message(vec![text(answer)]);
-                message.task_id = shown.task_id;
+                message.task_id = printer.task_id;
             }
             Some(TaskState::InputRequired) => bail!(
                 "task {id} waits for an answer: {}; give it with `agenthub a2a call {} --task {id} TEXT`",
-                shown.words,
+                printer.words,
                 args.url,
-                id = shown.task_id
+                id = printer.task_id
             ),
             Some(TaskState::AuthRequired) => bail!(
                 "task {} waits for somebody to sign in: {}",
-                shown.task_id,
-                shown.words
+                printer.task_id,
+                printer.words
             ),
             Some(state) => bail!(
                 "task {} is {}: {}",
-                shown.task_id,
+                printer.task_id,
                 label(state),
-                shown.words
+                printer.words
             ),
         }
     }
 }
 
-async fn follow(following: &mut Following, shown: &mut Shown, json: bool) -> anyhow::Result<()> {
+async fn follow(
+    following: &mut Following,
+    printer: &mut Printer,
+    json: bool,
+) -> anyhow::Result<()> {
     while let Some(event) = following.next().await {
         let event = event?;
         let Some(payload) = &event.payload else {
             continue;
         };
-        let pieces = shown.take(payload);
+        let pieces = printer.take(payload);
         if json {
             output::line(to_json(&event).to_string())?;
             continue;
@@ -130,8 +134,8 @@ async fn follow(following: &mut Following, shown: &mut Shown, json: bool) -> any
             }
         }
     }
-    if let (None, "") = (shown.state, shown.words.as_str())
-        && shown.task_id.is_empty()
+    if let (None, "") = (printer.state, printer.words.as_str())
+        && printer.task_id.is_empty()
     {
         bail!("the agent gives no answer");
     }

@@ -4,7 +4,7 @@ mod args;
 mod call;
 mod card;
 mod outside;
-mod shown;
+mod printer;
 
 use std::process::ExitCode;
 

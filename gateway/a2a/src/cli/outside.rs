@@ -44,7 +44,10 @@ async fn add(args: Add, hub: &str) -> anyhow::Result<()> {
         auth: auth.as_ref().map(to_struct),
     };
     let answer = connect(hub).await?.add_outside_agent(request).await;
-    let agent = answer.map_err(|status| told(&status))?.into_inner().agent;
+    let agent = answer
+        .map_err(|status| to_error(&status))?
+        .into_inner()
+        .agent;
     let agent = agent.context("the hub does not say what it has added")?;
     match args.query.json.json {
         true => output::line(json_of(&agent).to_string())?,
@@ -61,7 +64,7 @@ async fn remove(id: &str, hub: &str, json: Json) -> anyhow::Result<()> {
         agent_id: id.to_owned(),
     };
     let removed = connect(hub).await?.remove_outside_agent(request).await;
-    removed.map_err(|status| told(&status))?;
+    removed.map_err(|status| to_error(&status))?;
     match json.json {
         true => output::line(json!({"agentId": id}).to_string())?,
         false => output::line(format!(
@@ -76,7 +79,10 @@ async fn list(hub: &str, json: Json) -> anyhow::Result<()> {
     let listed = client
         .list_outside_agents(ListOutsideAgentsRequest {})
         .await;
-    let agents = listed.map_err(|status| told(&status))?.into_inner().agents;
+    let agents = listed
+        .map_err(|status| to_error(&status))?
+        .into_inner()
+        .agents;
     if json.json {
         return Ok(agents
             .iter()
@@ -104,7 +110,7 @@ async fn connect(hub: &str) -> anyhow::Result<OutsideAgentsClient<Channel>> {
     Ok(OutsideAgentsClient::new(channel))
 }
 
-fn told(status: &Status) -> anyhow::Error {
+fn to_error(status: &Status) -> anyhow::Error {
     match status.code() {
         Code::Unimplemented => anyhow!("this hub takes no agents elsewhere: it is an older one"),
         _ => anyhow!("{}", status.message()),

@@ -17,7 +17,7 @@ pub(super) enum Piece {
 
 /// Says what is printed of each event.
 #[derive(Debug, Default)]
-pub(super) struct Shown {
+pub(super) struct Printer {
     /// Artifact whose text the last line is of.
     open: Option<String>,
     /// Last words of the agent.
@@ -28,7 +28,7 @@ pub(super) struct Shown {
     pub(super) state: Option<TaskState>,
 }
 
-impl Shown {
+impl Printer {
     /// The pieces of an event.
     pub(super) fn take(&mut self, event: &Payload) -> Vec<Piece> {
         let mut pieces = Vec::new();
@@ -144,11 +144,11 @@ mod tests {
 
     /// Everything that is printed, with lines on stderr in brackets.
     fn check(events: &[Value], expected: &str) {
-        let mut shown = Shown::default();
+        let mut printer = Printer::default();
         let mut all = String::new();
         for event in events {
             let event: StreamResponse = from_json(event.clone()).expect("an event");
-            for piece in shown.take(&event.payload.expect("something")) {
+            for piece in printer.take(&event.payload.expect("something")) {
                 match piece {
                     Piece::Text(text) => all.push_str(&text),
                     Piece::Aside(line) => all.push_str(&format!("({line})")),

@@ -17,7 +17,7 @@ const MAX_SECRET: u64 = 64 * 1024;
 /// Beginning of the variables that a hub reads secrets from for agents that others add.
 pub const VARIABLES: &str = "AGENTHUB_SECRET_";
 
-/// Who asks, and how it says so.
+/// Credentials of the caller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     tag = "kind",

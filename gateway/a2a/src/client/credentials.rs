@@ -30,9 +30,9 @@ const LIFE: Duration = Duration::from_secs(300);
 /// Time before the end of a token after which another one is fetched.
 const MARGIN: Duration = Duration::from_secs(30);
 
-/// Part of a request that says who asks.
+/// Part of a request with the credentials of the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum RequestCredential {
     Header(HeaderName, HeaderValue),
     /// A pair of the query, encoded.
     Query(String),
@@ -114,12 +114,12 @@ impl Credentials {
         })
     }
 
-    /// What a request carries now.
+    /// The credential for the next request.
     ///
     /// # Errors
     ///
     /// A secret is not there, or the token server gives no token.
-    pub(super) async fn show(&self) -> Result<Shown, Failure> {
+    pub(super) async fn show(&self) -> Result<RequestCredential, Failure> {
         let authorization = |value: &str| header_of(header::AUTHORIZATION, value);
         match &self.auth {
             Auth::Bearer { token } => authorization(&format!("Bearer {}", token.read()?.0)),
@@ -134,7 +134,7 @@ impl Credentials {
             } => {
                 let (key, name) = (key.read()?.0, name.clone().unwrap_or_default());
                 match location {
-                    Some(Location::Query) => Ok(Shown::Query(format!(
+                    Some(Location::Query) => Ok(RequestCredential::Query(format!(
                         "{}={}",
                         encoded(&name),
                         encoded(&key)
@@ -290,8 +290,8 @@ fn unfit() -> Failure {
     Failure::Credentials("the secret has characters that no header takes".to_owned())
 }
 
-fn header_of(name: HeaderName, value: &str) -> Result<Shown, Failure> {
+fn header_of(name: HeaderName, value: &str) -> Result<RequestCredential, Failure> {
     let mut value = HeaderValue::try_from(value).map_err(|_| unfit())?;
     value.set_sensitive(true);
-    Ok(Shown::Header(name, value))
+    Ok(RequestCredential::Header(name, value))
 }

@@ -11,7 +11,7 @@ use tonic::{Request, Response, Status, body::Body, metadata::MetadataMap};
 
 use super::{
     Failure,
-    credentials::{Credentials, Shown},
+    credentials::{Credentials, RequestCredential},
     failure::of_grpc,
     remote::{Ask, Events},
 };
@@ -143,8 +143,8 @@ impl Grpc {
         headers.insert(VERSION_HEADER, HeaderValue::from_static("1.0"));
         if let Some(credentials) = &self.credentials {
             match credentials.show().await? {
-                Shown::Header(name, value) => _ = headers.insert(name, value),
-                Shown::Query(_) => {
+                RequestCredential::Header(name, value) => _ = headers.insert(name, value),
+                RequestCredential::Query(_) => {
                     return Err(Failure::Credentials(
                         "gRPC has no query for a key: name another place for it".to_owned(),
                     ));

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{
     Failure,
-    credentials::{Credentials, Shown},
+    credentials::{Credentials, RequestCredential},
     sse,
 };
 use crate::{json::parse, version::VERSION_HEADER};
@@ -86,10 +86,14 @@ impl Http {
         Ok(Answer::Json(reply.status.as_u16(), json))
     }
 
-    fn request(&self, call: &Call, shown: Option<Shown>) -> Result<Request<Bytes>, Failure> {
+    fn request(
+        &self,
+        call: &Call,
+        shown: Option<RequestCredential>,
+    ) -> Result<Request<Bytes>, Failure> {
         let wrong = |error: String| Failure::Card(format!("its address cannot be called: {error}"));
         let mut query: Vec<&str> = vec![self.url.query().unwrap_or_default(), &call.query];
-        if let Some(Shown::Query(pair)) = &shown {
+        if let Some(RequestCredential::Query(pair)) = &shown {
             query.push(pair);
         }
         query.retain(|part| !part.is_empty());
@@ -117,7 +121,7 @@ impl Http {
             let media_type = HeaderValue::from_static(self.media_type);
             headers.insert(header::CONTENT_TYPE, media_type);
         }
-        if let Some(Shown::Header(name, value)) = shown {
+        if let Some(RequestCredential::Header(name, value)) = shown {
             headers.insert(name, value);
         }
         Ok(request)

@@ -1,4 +1,4 @@
-//! What the end of a task elsewhere is to the task on the hub that it is for.
+//! Outcome of the hub's task, from the end of the task elsewhere.
 
 use agenthub_sdk::{Failure, Message, Reply, proto::a2a::Role};
 

@@ -14,7 +14,7 @@ use tokio::{
 
 use super::{
     outcome::{self, said, text_of},
-    tasks::{Handed, Tasks, now},
+    tasks::{RemoteTask, Tasks, now},
 };
 use crate::{
     client::{self, Following, Remote},
@@ -126,7 +126,7 @@ impl Proxy {
     async fn follow(&self, task: &TaskContext, tries: u32) -> Result<Result<Reply, Failure>, Stop> {
         let remote = self.remote();
         let message_id = &task.message().message_id;
-        let known = self.handed(task).await?;
+        let known = self.remote_task(task).await?;
         let mut is_noted = known.as_ref().is_some_and(|h| h.message_id == *message_id);
         let mut following = match &known {
             Some(handed) if is_noted => remote.resume(&handed.id, message_id),
@@ -136,7 +136,7 @@ impl Proxy {
         while let Some(event) = following.next().await {
             let event = event?;
             if !is_noted && !following.task_id().is_empty() {
-                let handed = Handed {
+                let handed = RemoteTask {
                     id: following.task_id().to_owned(),
                     context_id: following.context_id().to_owned(),
                     message_id: message_id.clone(),
@@ -189,7 +189,7 @@ impl Proxy {
         remote: &Remote,
         task: &TaskContext,
         tries: u32,
-        known: Option<&Handed>,
+        known: Option<&RemoteTask>,
     ) -> Following {
         let mut message = Message {
             role: Role::User.into(),
@@ -216,7 +216,7 @@ impl Proxy {
 
     /// The agent elsewhere is told; the hub knows already.
     async fn cancel(&self, task: &TaskContext) -> Result<Reply, Failure> {
-        let known = self.handed(task).await.unwrap_or_else(|error| {
+        let known = self.remote_task(task).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "a task elsewhere may go on: it cannot be looked up");
             None
         });
@@ -238,13 +238,13 @@ impl Proxy {
         Err(Failure::cancelled("the task was cancelled"))
     }
 
-    /// The task elsewhere that a task is handed on to.
-    async fn handed(&self, task: &TaskContext) -> io::Result<Option<Handed>> {
+    /// The task elsewhere that a message of this task was handed on to.
+    async fn remote_task(&self, task: &TaskContext) -> io::Result<Option<RemoteTask>> {
         let key = key(task).to_owned();
         self.on_disk(move |tasks| Ok(tasks.get(&key))).await
     }
 
-    async fn note(&self, task: &TaskContext, handed: Handed) -> io::Result<()> {
+    async fn note(&self, task: &TaskContext, handed: RemoteTask) -> io::Result<()> {
         let key = key(task).to_owned();
         self.on_disk(move |tasks| tasks.hand(&key, handed)).await
     }

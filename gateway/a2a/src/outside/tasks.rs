@@ -26,7 +26,7 @@ const MAX_WASTE: usize = 10_000;
 /// A task elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Handed {
+pub(super) struct RemoteTask {
     /// Its id there.
     pub(super) id: String,
     /// Its context there.
@@ -41,7 +41,7 @@ pub(super) struct Handed {
 struct Line {
     task: String,
     /// Nothing once it has ended.
-    handed: Option<Handed>,
+    handed: Option<RemoteTask>,
 }
 
 /// The tasks, and where they are kept.
@@ -49,7 +49,7 @@ struct Line {
 pub(super) struct Tasks {
     folder: Option<PathBuf>,
     file: Option<File>,
-    known: HashMap<String, Handed>,
+    known: HashMap<String, RemoteTask>,
     /// Lines of the file that say nothing any more.
     waste: usize,
 }
@@ -88,7 +88,7 @@ impl Tasks {
         Ok(tasks)
     }
 
-    pub(super) fn get(&self, task: &str) -> Option<Handed> {
+    pub(super) fn get(&self, task: &str) -> Option<RemoteTask> {
         self.known.get(task).cloned()
     }
 
@@ -97,7 +97,7 @@ impl Tasks {
     /// # Errors
     ///
     /// It cannot be written.
-    pub(super) fn hand(&mut self, task: &str, handed: Handed) -> io::Result<()> {
+    pub(super) fn hand(&mut self, task: &str, handed: RemoteTask) -> io::Result<()> {
         self.write(&Line {
             task: task.to_owned(),
             handed: Some(handed.clone()),
@@ -175,8 +175,8 @@ pub(super) fn now() -> u64 {
 mod tests {
     use super::*;
 
-    fn handed(id: &str, at: u64) -> Handed {
-        Handed {
+    fn handed(id: &str, at: u64) -> RemoteTask {
+        RemoteTask {
             id: id.into(),
             context_id: "c".into(),
             message_id: "m".into(),

@@ -52,12 +52,12 @@ pub(super) struct Outside {
     hub_url: String,
     tasks: Arc<Mutex<Tasks>>,
     view: Arc<Mutex<View>>,
-    known: Option<Known>,
+    known: Option<FetchedCard>,
     running: Option<RunningAgent>,
 }
 
 /// A card, and the agent behind it.
-struct Known {
+struct FetchedCard {
     card: AgentCard,
     etag: String,
     proxy: Arc<Proxy>,
@@ -194,7 +194,7 @@ impl Outside {
             }
             None => Arc::new(Proxy::new(remote, Arc::clone(&self.tasks))),
         };
-        let known = Known { card, etag, proxy };
+        let known = FetchedCard { card, etag, proxy };
         if let Some(running) = &self.running {
             running.replace(agent(&self.entry.id, &known)?).await?;
         }
@@ -230,7 +230,7 @@ impl Outside {
 }
 
 /// The agent of the hub that hands on what it is asked.
-fn agent(id: &str, known: &Known) -> Result<Agent, HubError> {
+fn agent(id: &str, known: &FetchedCard) -> Result<Agent, HubError> {
     let mut card = card_to_hub(known.card.clone());
     id.clone_into(&mut card.name);
     let skills: Vec<String> = card.skills.iter().map(|skill| skill.id.clone()).collect();
@@ -243,7 +243,7 @@ fn agent(id: &str, known: &Known) -> Result<Agent, HubError> {
         .build()
 }
 
-async fn doubted(known: Option<&Known>) {
+async fn doubted(known: Option<&FetchedCard>) {
     match known {
         Some(known) => known.proxy.doubt.notified().await,
         None => pending().await,
