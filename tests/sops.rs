@@ -140,7 +140,7 @@ fn whom_a_request_needs_is_asked_and_nobody_else() {
         (
             "ask the critic to check this: The hub is fast. Very fast.",
             &["critic"][..],
-            "6 words in 2 sentences",
+            "It has 6 words.",
         ),
         (
             "Ask researcher what is known about mailboxes",

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::Answer;
+use super::counting;
 use super::handing_on::TOPICS;
 use super::passages::count;
 use super::turn::Turn;
@@ -159,30 +160,7 @@ impl AnswerMaterial {
     /// Counts of the draft, and the demands that they meet.
     fn measured(&self) -> String {
         let text = self.draft.as_deref().unwrap_or_default();
-        let body: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
-        let body = body.join("\n");
-        let ends = |c: char| matches!(c, '.' | '!' | '?' | '\n');
-        let lengths = body.split(ends).map(count).filter(|words| *words > 0);
-        let lengths: Vec<usize> = lengths.collect();
-        let words = count(text);
-        let longest = lengths.iter().max().copied().unwrap_or(0);
-        let mut lines = vec![format!(
-            "It has {} in {}; the longest sentence has {}.",
-            so_many(words, "word"),
-            so_many(lengths.len(), "sentence"),
-            so_many(longest, "word"),
-        )];
-        match self.most_words {
-            Some(most) if words > most => lines.push(format!(
-                "It is {} over the limit of {most}.",
-                so_many(words - most, "word")
-            )),
-            Some(most) => lines.push(format!(
-                "It keeps to the limit of {}.",
-                so_many(most, "word")
-            )),
-            None => {}
-        }
+        let mut lines = length(text, self.most_words);
         for (name, items) in &self.lists {
             let missing: Vec<&str> = items
                 .iter()
@@ -245,6 +223,29 @@ fn capitalized(text: &str) -> String {
 }
 
 /// So many of something, in words.
+/// Length of a text in words, and whether it keeps to a limit, as far as its words can be counted.
+fn length(text: &str, most: Option<usize>) -> Vec<String> {
+    let Some(words) = counting::words(text) else {
+        return vec!["Its words cannot be counted without a language model.".to_owned()];
+    };
+    let (fewest, highest) = words.into_inner();
+    let is_sure = fewest == highest;
+    let mut lines = vec![match is_sure {
+        true => format!("It has {}.", so_many(fewest, "word")),
+        false => format!("It has {fewest} to {highest} words, by how they are counted."),
+    }];
+    lines.extend(most.map(|most| match () {
+        () if fewest > most => format!(
+            "It is {}{} over the limit of {most}.",
+            if is_sure { "" } else { "at least " },
+            so_many(fewest - most, "word")
+        ),
+        () if highest <= most => format!("It keeps to the limit of {}.", so_many(most, "word")),
+        () => format!("Whether it keeps to the limit of {most} depends on how they are counted."),
+    }));
+    lines
+}
+
 fn so_many(n: usize, one: &str) -> String {
     match n {
         1 => format!("1 {one}"),
@@ -320,8 +321,8 @@ mod tests {
         let input = json!({"draft": "# Rain\n\nIt rains. It rains all day!", "findings": "It does rain.", "max_words": 6, "points": ["rain", "all day", "snow"]});
         let said = asked("Check the draft: rain", input);
         for part in [
-            "It has 8 words in 2 sentences; the longest sentence has 4 words.",
-            "It is 2 words over the limit of 6.",
+            "It has 7 words.",
+            "It is 1 word over the limit of 6.",
             "It does not have (of: points): snow.",
             MARK,
         ] {

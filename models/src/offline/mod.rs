@@ -30,6 +30,7 @@
 //! the same answer.
 
 mod arguments;
+mod counting;
 mod decision;
 mod handing_on;
 mod known;

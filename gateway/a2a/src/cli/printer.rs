@@ -20,6 +20,8 @@ pub(super) enum Piece {
 pub(super) struct Printer {
     /// Artifact whose text the last line is of.
     open: Option<String>,
+    /// Text of the last artifact, which agents may say again as their answer.
+    printed: String,
     /// Last words of the agent.
     pub(super) words: String,
     /// Id of the task.
@@ -87,7 +89,7 @@ impl Printer {
 
     fn answer(&mut self, pieces: &mut Vec<Piece>) {
         self.end_line(pieces);
-        if !self.words.is_empty() {
+        if !self.words.is_empty() && self.words != self.printed {
             pieces.push(Piece::Text(format!("{}\n", self.words)));
         }
     }
@@ -95,6 +97,7 @@ impl Printer {
     fn artifact(&mut self, artifact: &Artifact, append: bool, pieces: &mut Vec<Piece>) {
         let goes_on = append && self.open.as_ref() == Some(&artifact.artifact_id);
         if !goes_on {
+            self.printed.clear();
             self.end_line(pieces);
             if !artifact.name.is_empty() && !append {
                 pieces.push(Piece::Aside(format!("artifact {}:", plain(&artifact.name))));
@@ -103,6 +106,7 @@ impl Printer {
         let text = text_of(&artifact.parts);
         if !text.is_empty() {
             self.open = Some(artifact.artifact_id.clone());
+            self.printed.push_str(&text);
             pieces.push(Piece::Text(text));
         }
     }
@@ -190,5 +194,14 @@ mod tests {
             "hi[2J\n{\"a\":1}\n[f, 2 bytes]\n[a file at http://u]\n",
         );
         check(&[status("INPUT_REQUIRED", "which?")], "");
+        // An answer that is the artifact is printed once.
+        check(
+            &[
+                chunk("one ", false),
+                chunk("two", true),
+                status("COMPLETED", "one two"),
+            ],
+            "(artifact a.txt:)one two\n",
+        );
     }
 }
