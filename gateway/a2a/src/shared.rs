@@ -79,6 +79,9 @@ impl Shared {
         }
         let _opening = self.opening.lock().await;
         loop {
+            if self.closing.is_cancelled() {
+                return Err(Error::Closed("the gateway closes".to_owned()));
+            }
             if let Some(listener) = self.join(task_id) {
                 return Ok(listener);
             }
@@ -144,10 +147,8 @@ impl Shared {
                     None => return,
                 },
                 _ = looking.tick() => {
-                    let mut state = self.state();
-                    let is_needed = !state.listeners.is_empty();
+                    let is_needed = !self.state().listeners.is_empty();
                     if !is_needed && !was_needed {
-                        state.is_open = false;
                         return;
                     }
                     was_needed = is_needed;
