@@ -64,6 +64,7 @@ impl Feed {
         loop {
             let (position, payload) = match &mut self.source {
                 Source::Shared(listener) => match listener.next().await {
+                    Some(event) if is_seen(&self.after, &event.position) => continue,
                     Some(event) => (event.position.clone(), Some(event.payload.clone())),
                     None => {
                         let (client, request) = (self.client.clone(), self.request());
@@ -76,12 +77,12 @@ impl Feed {
                     let next = events.next().await;
                     let ended = || Err(Error::Closed("the stream is over".to_owned()));
                     let event = next.unwrap_or_else(ended)?;
+                    if is_seen(&self.after, &event.position) {
+                        continue;
+                    }
                     (event.position, event.payload)
                 }
             };
-            if is_seen(&self.after, &position) {
-                continue;
-            }
             if !position.is_empty() {
                 self.after = position;
             }
