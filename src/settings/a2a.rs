@@ -31,7 +31,7 @@ pub(crate) struct A2a {
     /// Streams are offered, which they are if not given.
     #[serde(default)]
     streaming: Option<bool>,
-    /// Whether push notifications are offered; they are if not given.
+    /// Push notifications are offered, which they are if not given.
     #[serde(default)]
     push: Option<bool>,
     /// The variable of the environment with the key that push notifications are signed with.

@@ -5,7 +5,7 @@ use std::fmt;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use ring::hmac;
 
-/// What a text begins with that is a key in base64.
+/// Prefix of a key in base64.
 const PREFIX: &str = "whsec_";
 
 /// A key that notifications are signed with. Shows nothing of itself.
