@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use agenthub_sdk::Error as HubError;
+
 /// Bounds of the attempts at one notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
@@ -62,7 +64,11 @@ pub(crate) enum Next {
     /// Another attempt at it after a pause.
     Retry(Duration),
     /// This notification is given up; those behind it are not.
-    GiveUp(String),
+    GiveUp {
+        why: String,
+        /// Pause before the next one.
+        pause: Duration,
+    },
     /// The receiver wants none: its configuration is removed with all that waits for it.
     End(String),
 }
@@ -73,7 +79,12 @@ pub(crate) fn next(answer: &Answer, attempt: Attempt, patience: &Patience, jitte
         Answer::Status { code, retry_after } => match code {
             200..300 => return Next::Delivered,
             // Of this body, not of the receiver.
-            400 | 413 | 422 => return Next::GiveUp(format!("the receiver answered {code}")),
+            400 | 413 | 422 => {
+                return Next::GiveUp {
+                    why: format!("the receiver answered {code}"),
+                    pause: Duration::ZERO,
+                };
+            }
             408 | 425 | 429 | 500..600 => (format!("the receiver answered {code}"), *retry_after),
             300..400 => {
                 let why = format!("the receiver answered {code}, and redirects are not followed");
@@ -84,20 +95,42 @@ pub(crate) fn next(answer: &Answer, attempt: Attempt, patience: &Patience, jitte
         Answer::NoResponse(why) => (why.clone(), None),
         Answer::Forbidden(why) => return Next::End(why.clone()),
     };
-    if attempt.tries >= patience.tries || attempt.age >= patience.age {
-        let Attempt { tries, age, .. } = attempt;
-        return Next::GiveUp(format!(
-            "{why}; attempt {tries}, {} s after the event",
-            age.as_secs()
-        ));
-    }
     let doubled = 1_u32 << attempt.failures.min(20);
     let pause = patience.first_pause.saturating_mul(doubled);
     let pause = pause
         .min(patience.longest_pause)
         .mul_f64(1.0 - jitter / 2.0);
     let asked = asked.unwrap_or_default().min(patience.longest_pause);
-    Next::Retry(pause.max(asked))
+    let pause = pause.max(asked);
+    if attempt.tries >= patience.tries || attempt.age >= patience.age {
+        let Attempt { tries, age, .. } = attempt;
+        let why = format!(
+            "{why}; attempt {tries}, {} s after the event",
+            age.as_secs()
+        );
+        return Next::GiveUp { why, pause };
+    }
+    Next::Retry(pause)
+}
+
+/// Decides what follows if the task that is to be sent as it is cannot be read; `None` if it is to be read again. `is_to_come` if nothing
+/// has happened to it so far.
+pub(crate) fn without_task(error: &HubError, is_to_come: bool) -> Option<Next> {
+    match error {
+        // The message that makes it may still be on its way.
+        HubError::NotFound(_) if is_to_come => None,
+        HubError::NotFound(_) | HubError::Invalid(_) | HubError::Lost { .. } => {
+            Some(Next::End("the task is gone".to_owned()))
+        }
+        error if error.is_retryable() || matches!(error, HubError::Closed(_)) => {
+            tracing::debug!(%error, "a push notification waits for the hub");
+            None
+        }
+        error => Some(Next::GiveUp {
+            why: error.to_string(),
+            pause: Duration::ZERO,
+        }),
+    }
 }
 
 #[cfg(test)]
@@ -133,6 +166,14 @@ mod tests {
         Next::Retry(Duration::from_secs(seconds))
     }
 
+    /// Seconds before the next notification, if this one is given up.
+    fn given_up(next: Next) -> Option<u64> {
+        match next {
+            Next::GiveUp { pause, .. } => Some(pause.as_secs()),
+            _ => None,
+        }
+    }
+
     /// spec: A2A 1.0.1 §4.3.3
     #[test]
     fn success_is_any_2xx_and_passing_faults_are_tried_again() {
@@ -155,8 +196,7 @@ mod tests {
             );
         }
         for code in [400, 413, 422] {
-            let next = after(&status(code), 1, 0, 0);
-            assert!(matches!(next, Next::GiveUp(_)), "{code}");
+            assert_eq!(given_up(after(&status(code), 1, 0, 0)), Some(0), "{code}");
         }
         let forbidden = Answer::Forbidden("private".into());
         assert_eq!(after(&forbidden, 1, 0, 0), Next::End("private".into()));
@@ -179,11 +219,22 @@ mod tests {
     }
 
     #[test]
+    fn a_task_that_may_come_is_waited_for_and_one_that_is_gone_or_denied_is_not() {
+        let missing = HubError::NotFound("t".into());
+        assert_eq!(without_task(&missing, true), None);
+        assert!(matches!(without_task(&missing, false), Some(Next::End(_))));
+        let away = HubError::Unavailable("soon".into());
+        assert_eq!(without_task(&away, false), None);
+        let denied = without_task(&HubError::Denied("no".into()), false);
+        assert_eq!(denied.and_then(given_up), Some(0));
+    }
+
+    #[test]
     fn attempts_are_bounded_in_number_and_time() {
         let busy = status(503);
         assert!(matches!(after(&busy, 4, 99, 0), Next::Retry(_)));
-        assert!(matches!(after(&busy, 5, 1, 0), Next::GiveUp(_)));
-        assert!(matches!(after(&busy, 1, 100, 0), Next::GiveUp(_)));
+        assert_eq!(given_up(after(&busy, 5, 1, 0)), Some(1));
+        assert_eq!(given_up(after(&busy, 1, 100, 2)), Some(4));
     }
 
     proptest! {

@@ -3,7 +3,7 @@
 //! The gateway watches the tasks of the hub like any agent, after the position that the store has reached, as long as there are
 //! configurations. Where the log no longer reaches back to it, each configuration gets its task as it is.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use agenthub_sdk::{
     Error as HubError,
@@ -13,6 +13,7 @@ use agenthub_sdk::{
         agenthub::{AgentEvent, SubscribeToTasksRequest, agent_event::Payload},
     },
 };
+use futures_util::future::join_all;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::{
@@ -34,7 +35,12 @@ impl Open {
     /// Records events until the gateway closes.
     pub(super) async fn take_in(self: Arc<Self>) {
         let mut wanted = self.wanted.subscribe();
-        while wanted.wait_for(|is_wanted| *is_wanted).await.is_ok() {
+        while matches!(
+            self.closing
+                .run_until_cancelled(wanted.wait_for(|is_wanted| *is_wanted))
+                .await,
+            Some(Ok(_))
+        ) {
             let Some(mut events) = self.watch().await else {
                 return;
             };
@@ -102,10 +108,20 @@ impl Open {
                 Some(Ok(event)) => self.record(event).await,
                 Some(Err(HubError::Missed(why))) => self.record_gap(&why).await,
                 Some(Err(error)) => {
-                    tracing::warn!(%error, "tasks are watched anew for push notifications");
-                    return false;
+                    self.watching.send_replace(false);
+                    return self
+                        .again("the stream of tasks failed", &error)
+                        .await
+                        .is_none();
                 }
-                None => return false,
+                None => {
+                    let error = HubError::Closed("the stream is over".to_owned());
+                    self.watching.send_replace(false);
+                    return self
+                        .again("the stream of tasks ended", &error)
+                        .await
+                        .is_none();
+                }
             };
             if recorded.is_none() {
                 return true;
@@ -184,28 +200,36 @@ impl Open {
         self.closing.run_until_cancelled(sleep(PAUSE)).await
     }
 
+    /// Configurations that have waited since before this time for a task that the hub does not know: the message that was to make it was
+    /// never published. `None` once the gateway closes.
+    async fn unpublished(&self, before_ms: u64) -> Option<Result<Vec<i64>, StoreError>> {
+        let unbegun = match self.store.unbegun(before_ms).await {
+            Ok(unbegun) => unbegun,
+            Err(error) => return Some(Err(error)),
+        };
+        let asked = unbegun.into_iter().map(async |(key, task)| {
+            let task = self.client.task(&task, -1).await;
+            matches!(task, Err(HubError::NotFound(_))).then_some(key)
+        });
+        let asked = self.closing.run_until_cancelled(join_all(asked)).await?;
+        Some(Ok(asked.into_iter().flatten().collect()))
+    }
+
     /// Removes configurations that are done with, and says whether there are others; `None` once the gateway closes.
     async fn tidy(&self, position: &str) -> Option<bool> {
+        let before = now_ms().saturating_sub(in_ms(KEPT));
+        let unpublished = self.unpublished(before).await?;
         // No configuration is added meanwhile.
         let _gate = self.gate.lock().await;
-        let before = now_ms().saturating_sub(in_ms(KEPT));
-        let tasks = Arc::clone(&self.tasks);
-        let left = move |gone: &[String]| {
-            let mut tasks = super::locked(&tasks);
-            for task in gone {
-                tasks.remove(task);
-            }
-        };
         let tidied = async {
             self.store.reached(position).await?;
-            let unbegun = self.store.sweep(before, left).await?;
-            for (key, task) in unbegun {
-                // The message that was to make it was never published.
-                if let Err(HubError::NotFound(_)) = self.client.task(&task, -1).await {
-                    self.store.drop_config(key).await?;
-                }
+            for key in unpublished? {
+                self.store.drop_unbegun(key).await?;
             }
-            let has_any = self.store.has_any().await?;
+            self.store.sweep(before).await?;
+            let tasks: HashSet<String> = self.store.tasks().await?.into_iter().collect();
+            let has_any = !tasks.is_empty();
+            *self.tasks() = tasks;
             if !has_any {
                 // The next one begins with what is then.
                 self.store.forget_position().await?;

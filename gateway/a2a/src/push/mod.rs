@@ -77,10 +77,12 @@ struct Open {
     client: Client,
     store: Store,
     sender: Sender,
+    /// Networks that receivers may be in, besides public ones.
+    allow: Vec<Network>,
     key: Option<SigningKey>,
     patience: Patience,
     /// Tasks that may have configurations.
-    tasks: Arc<Mutex<HashSet<String>>>,
+    tasks: Mutex<HashSet<String>>,
     /// Held while an event is recorded, and while a configuration of a task that is there is added: between reading the task and adding
     /// the configuration nothing is recorded.
     gate: sync::Mutex<()>,
@@ -128,13 +130,13 @@ impl Push {
             store,
             sender: Sender {
                 connector: Connector::new(self.outbound.clone()),
-                allow: self.outbound.allow.clone(),
             },
+            allow: self.outbound.allow.clone(),
             key: settings.key.clone(),
             patience: settings.patience,
             wanted: watch::Sender::new(!tasks.is_empty()),
             watching: watch::Sender::new(false),
-            tasks: Arc::new(Mutex::new(tasks.into_iter().collect())),
+            tasks: Mutex::new(tasks.into_iter().collect()),
             gate: sync::Mutex::default(),
             places: Places::default(),
             deliverers: Mutex::default(),
@@ -238,12 +240,11 @@ impl Gate<'_> {
     ///
     /// There are as many as there may be.
     pub(crate) async fn add(&self, task: &str, config: Config, begin: Begin) -> Result<(), Error> {
+        // Before it is stored: the client may hang up meanwhile.
+        self.open.tasks().insert(task.to_owned());
         let added = self.open.store.add(task, config, begin, now_ms()).await?;
         match added {
-            store::Added::New(_) => {
-                self.open.tasks().insert(task.to_owned());
-                Ok(())
-            }
+            store::Added::New(_) => Ok(()),
             // It may wait for a receiver that it no longer has.
             store::Added::Changed(key) => {
                 self.open.stop(key);

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use agenthub_sdk::Error as HubError;
+use agenthub_sdk::proto::a2a;
 use serde_json::json;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Open,
     config::receiver,
-    delivery::{Attempt, Next, next},
+    delivery::{Attempt, Next, next, without_task},
     locked, now_ms,
     request::headers,
     store::{Front, Settled, in_ms},
@@ -146,8 +146,10 @@ impl Open {
                 }
             };
             sleep(Duration::from_millis(front.due_ms.saturating_sub(now_ms()))).await;
-            let next = self.attempt(&front).await;
-            self.settle(key, &front, next).await;
+            match self.attempt(&front).await {
+                Some((next, is_over)) => self.settle(key, &front, next, is_over).await,
+                None => sleep(PAUSE).await,
+            }
         }
     }
 
@@ -169,57 +171,42 @@ impl Open {
         }
     }
 
-    async fn attempt(&self, front: &Front) -> Next {
-        let body = match &front.body {
-            Some(body) => body.clone(),
-            None => match self.task_itself(front).await {
-                Some(body) => body,
-                None => return Next::End("the task is gone".to_owned()),
+    /// Sends a notification, and says whether its task is known to be over; `None` if it waits for the hub.
+    async fn attempt(&self, front: &Front) -> Option<(Next, bool)> {
+        let (body, is_over) = match &front.body {
+            Some(body) => (body.clone(), false),
+            None => match self.client.task(&front.task, 0).await {
+                Ok(task) => task_itself(task, front.is_old),
+                Err(error) => {
+                    let next = without_task(&error, front.is_to_come);
+                    return next.map(|next| (next, false));
+                }
             },
         };
-        let origin = match receiver(&front.config.url, &self.sender.allow) {
-            Ok(uri) => format!(
-                "{}://{}",
-                uri.scheme_str().unwrap_or_default(),
-                uri.authority().map_or("", |a| a.as_str())
-            ),
-            Err(fault) => return Next::End(fault),
+        let uri = match receiver(&front.config.url, &self.allow) {
+            Ok(uri) => uri,
+            Err(fault) => return Some((Next::End(fault), is_over)),
         };
+        let origin = format!(
+            "{}://{}",
+            uri.scheme_str().unwrap_or_default(),
+            uri.authority().map_or("", |a| a.as_str())
+        );
         let _place = self.places.take(origin).await;
         let body = body.into_bytes();
         let headers = headers(front, &body, now_ms() / 1000, self.key.as_ref());
-        let deadline = self.patience.deadline;
-        let posted = self.sender.post(&front.config.url, headers, body, deadline);
+        let posted = self.sender.post(uri, headers, body, self.patience.deadline);
         let answer = posted.await;
         let attempt = Attempt {
             tries: front.tries.saturating_add(1),
             age: Duration::from_millis(now_ms().saturating_sub(front.made_ms)),
             failures: front.failures,
         };
-        next(&answer, attempt, &self.patience, fastrand::f64())
+        let next = next(&answer, attempt, &self.patience, fastrand::f64());
+        Some((next, is_over))
     }
 
-    /// The task as it is, as a notification; `None` if there is none.
-    async fn task_itself(&self, front: &Front) -> Option<String> {
-        loop {
-            match self.client.task(&front.task, 0).await {
-                Ok(task) => {
-                    let task = task_from_hub(task);
-                    return Some(match front.is_old {
-                        true => old::task(&task).to_string(),
-                        false => json!({"task": to_json(&task)}).to_string(),
-                    });
-                }
-                Err(HubError::NotFound(_)) => return None,
-                Err(error) => {
-                    tracing::debug!(%error, "a push notification waits for the hub");
-                    sleep(PAUSE).await;
-                }
-            }
-        }
-    }
-
-    async fn settle(&self, key: i64, front: &Front, next: Next) {
+    async fn settle(&self, key: i64, front: &Front, next: Next, is_over: bool) {
         let (id, task) = (&front.config.id, &front.task);
         let settled = match next {
             Next::Delivered => Settled::Delivered,
@@ -234,9 +221,10 @@ impl Open {
                 let due_ms = now_ms().saturating_add(in_ms(pause));
                 Settled::Again { due_ms }
             }
-            Next::GiveUp(why) => {
+            Next::GiveUp { why, pause } => {
                 tracing::warn!(config = id, task, why, "a push notification is given up");
-                Settled::GivenUp { due_ms: now_ms() }
+                let due_ms = now_ms().saturating_add(in_ms(pause));
+                Settled::GivenUp { due_ms }
             }
             Next::End(why) => {
                 tracing::warn!(
@@ -252,9 +240,21 @@ impl Open {
                 return;
             }
         };
-        while let Err(error) = self.store.settle(key, front.seq, settled).await {
+        let ended_ms = is_over.then(now_ms);
+        while let Err(error) = self.store.settle(key, front.seq, settled, ended_ms).await {
             tracing::warn!(%error, "push notifications wait for their store");
             sleep(PAUSE).await;
         }
     }
+}
+
+/// A task as a notification, and whether it is over.
+fn task_itself(task: a2a::Task, is_old: bool) -> (String, bool) {
+    let is_over = task.state().is_terminal();
+    let task = task_from_hub(task);
+    let body = match is_old {
+        true => old::task(&task).to_string(),
+        false => json!({"task": to_json(&task)}).to_string(),
+    };
+    (body, is_over)
 }

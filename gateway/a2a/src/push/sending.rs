@@ -2,11 +2,11 @@
 
 use std::time::{Duration, SystemTime};
 
-use agenthub_outbound::{Connector, Error, Network};
+use agenthub_outbound::{Connector, Error};
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, header};
+use http::{HeaderMap, Method, Request, Uri, header};
 
-use super::{config::receiver, delivery::Answer};
+use super::delivery::Answer;
 
 /// The most that is read of an answer's body, and the time for it: nothing is made of it, but the connection can be used again.
 const DRAINED_BYTES: usize = 64 * 1024;
@@ -16,22 +16,17 @@ const DRAINING: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
     pub(super) connector: Connector,
-    pub(super) allow: Vec<Network>,
 }
 
 impl Sender {
     /// Posts a body, and waits this long for the answer.
     pub(super) async fn post(
         &self,
-        url: &str,
+        uri: Uri,
         headers: HeaderMap,
         body: Vec<u8>,
         deadline: Duration,
     ) -> Answer {
-        let uri = match receiver(url, &self.allow) {
-            Ok(uri) => uri,
-            Err(fault) => return Answer::Forbidden(fault),
-        };
         let mut request = Request::new(Bytes::from(body));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = uri;

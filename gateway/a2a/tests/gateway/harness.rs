@@ -38,7 +38,7 @@ pub(crate) struct Stage {
     pub(crate) hub: Server,
     pub(crate) router: Router,
     pub(crate) agent: RunningAgent,
-    gateway: Gateway,
+    pub(crate) gateway: Gateway,
 }
 
 /// The settings of the gateway, where a test asks for no others.

@@ -1,6 +1,9 @@
 //! Push notifications: their configurations, and what receivers get.
 
-use std::{collections::HashSet, time::Duration};
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
 
 use agenthub_a2a::{
     Settings,
@@ -348,6 +351,15 @@ async fn a_task_has_so_many_configurations_and_no_more() {
         stage.code("CreateTaskPushNotificationConfig", config).await,
         -32602
     );
+    stage.stop().await;
+}
+
+#[tokio::test]
+async fn a_gateway_without_configurations_closes_at_once() {
+    let stage = stage().await;
+    let begun = Instant::now();
+    stage.gateway.close().await;
+    assert!(begun.elapsed() < Duration::from_millis(900));
     stage.stop().await;
 }
 

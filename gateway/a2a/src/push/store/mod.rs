@@ -181,14 +181,15 @@ impl Store {
         self.run(move |sql| rows::front(sql, key)).await
     }
 
-    /// Records what came of an attempt.
+    /// Records what came of an attempt, and when the task ended if the attempt has shown that.
     pub(super) async fn settle(
         &self,
         key: i64,
         seq: i64,
         settled: Settled,
+        ended_ms: Option<u64>,
     ) -> Result<(), StoreError> {
-        self.run(move |sql| rows::settle(sql, key, seq, settled))
+        self.run(move |sql| rows::settle(sql, key, seq, settled, ended_ms))
             .await
     }
 
@@ -202,19 +203,19 @@ impl Store {
         self.run(rows::tasks).await
     }
 
-    /// True if there is a configuration.
-    pub(super) async fn has_any(&self) -> Result<bool, StoreError> {
-        self.run(rows::has_any).await
+    /// Removes configurations without anything waiting whose task ended before this time.
+    pub(super) async fn sweep(&self, before_ms: u64) -> Result<(), StoreError> {
+        self.run(move |sql| rows::sweep(sql, before_ms)).await
     }
 
-    /// Removes configurations without anything waiting whose task ended before this time, calls `left` with the tasks that have none any
-    /// more, and returns tasks whose configurations have waited since before then for their task to begin.
-    pub(super) async fn sweep(
-        &self,
-        before_ms: u64,
-        left: impl FnOnce(&[String]) + Send + 'static,
-    ) -> Result<Vec<(i64, String)>, StoreError> {
-        self.run(move |sql| rows::sweep(sql, before_ms, left)).await
+    /// Some of the configurations, with their tasks, that have waited since before this time for their task to begin.
+    pub(super) async fn unbegun(&self, before_ms: u64) -> Result<Vec<(i64, String)>, StoreError> {
+        self.run(move |sql| rows::unbegun(sql, before_ms)).await
+    }
+
+    /// Removes a configuration by its key, unless its task has begun.
+    pub(super) async fn drop_unbegun(&self, key: i64) -> Result<(), StoreError> {
+        self.run(move |sql| rows::drop_unbegun(sql, key)).await
     }
 }
 

@@ -47,6 +47,8 @@ pub(in crate::push) struct Front {
     pub(in crate::push) config: Config,
     pub(in crate::push) task: String,
     pub(in crate::push) is_old: bool,
+    /// No event of the task was recorded.
+    pub(in crate::push) is_to_come: bool,
     pub(in crate::push) due_ms: u64,
     /// Failures of the receiver in a row.
     pub(in crate::push) failures: u32,
@@ -59,7 +61,7 @@ pub(in crate::push) struct Front {
     pub(in crate::push) tries: u32,
 }
 
-/// What came of an attempt.
+/// Outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::push) enum Settled {
     /// It is done with, and the receiver is well.
@@ -291,7 +293,7 @@ pub(super) fn position(sql: &Connection) -> Result<String> {
 
 pub(super) fn front(sql: &Connection, key: i64) -> Result<Option<Front>> {
     sql.prepare_cached(
-        "SELECT c.id, c.url, c.token, c.scheme, c.credentials, c.task, c.is_old, c.due_ms, c.failures,
+        "SELECT c.id, c.url, c.token, c.scheme, c.credentials, c.task, c.is_old, c.due_ms, c.failures, c.state IS NULL AS is_to_come,
              n.seq, n.id AS notification, n.body, n.made_ms, n.tries
          FROM configs c JOIN notifications n ON n.config = c.key WHERE c.key = ?1 ORDER BY n.seq LIMIT 1",
     )?
@@ -300,6 +302,7 @@ pub(super) fn front(sql: &Connection, key: i64) -> Result<Option<Front>> {
             config: config(row)?,
             task: row.get("task")?,
             is_old: row.get("is_old")?,
+            is_to_come: row.get("is_to_come")?,
             due_ms: unsigned(row.get("due_ms")?),
             failures: row.get("failures")?,
             seq: row.get("seq")?,
@@ -312,7 +315,13 @@ pub(super) fn front(sql: &Connection, key: i64) -> Result<Option<Front>> {
     .optional()
 }
 
-pub(super) fn settle(sql: &Connection, key: i64, seq: i64, settled: Settled) -> Result<()> {
+pub(super) fn settle(
+    sql: &Connection,
+    key: i64,
+    seq: i64,
+    settled: Settled,
+    ended_ms: Option<u64>,
+) -> Result<()> {
     let (is_done, failures, due_ms) = match settled {
         Settled::Delivered => (true, "0", 0),
         Settled::GivenUp { due_ms } => (true, "failures + 1", due_ms),
@@ -324,9 +333,9 @@ pub(super) fn settle(sql: &Connection, key: i64, seq: i64, settled: Settled) -> 
     };
     sql.prepare_cached(done)?.execute([seq])?;
     sql.prepare_cached(&format!(
-        "UPDATE configs SET failures = {failures}, due_ms = ?2 WHERE key = ?1"
+        "UPDATE configs SET failures = {failures}, due_ms = ?2, ended_ms = coalesce(ended_ms, ?3) WHERE key = ?1"
     ))?
-    .execute(params![key, signed(due_ms)])?;
+    .execute(params![key, signed(due_ms), ended_ms.map(signed)])?;
     Ok(())
 }
 
@@ -342,28 +351,19 @@ pub(super) fn tasks(sql: &Connection) -> Result<Vec<String>> {
         .collect()
 }
 
-pub(super) fn has_any(sql: &Connection) -> Result<bool> {
-    sql.prepare_cached("SELECT EXISTS (SELECT 1 FROM configs)")?
-        .query_row([], |row| row.get(0))
+pub(super) fn sweep(sql: &Connection, before_ms: u64) -> Result<()> {
+    sql.prepare_cached("DELETE FROM configs WHERE ended_ms < ?1 AND waiting = 0")?
+        .execute([signed(before_ms)])?;
+    Ok(())
 }
 
-pub(super) fn sweep(
-    sql: &Connection,
-    before_ms: u64,
-    left: impl FnOnce(&[String]),
-) -> Result<Vec<(i64, String)>> {
-    let mut tasks: Vec<String> = sql
-        .prepare_cached("DELETE FROM configs WHERE ended_ms < ?1 AND waiting = 0 RETURNING task")?
-        .query_map([signed(before_ms)], |row| row.get(0))?
-        .collect::<Result<_>>()?;
-    let mut others = sql.prepare_cached("SELECT EXISTS (SELECT 1 FROM configs WHERE task = ?1)")?;
-    let mut kept = Vec::new();
-    for task in &tasks {
-        kept.push(others.query_row([task], |row| row.get::<_, bool>(0))?);
-    }
-    let mut kept = kept.into_iter();
-    tasks.retain(|_| !kept.next().unwrap_or(true));
-    left(&tasks);
+pub(super) fn drop_unbegun(sql: &Connection, key: i64) -> Result<()> {
+    sql.prepare_cached("DELETE FROM configs WHERE key = ?1 AND state IS NULL")?
+        .execute([key])?;
+    Ok(())
+}
+
+pub(super) fn unbegun(sql: &Connection, before_ms: u64) -> Result<Vec<(i64, String)>> {
     sql.prepare_cached(
         "SELECT key, task FROM configs WHERE state IS NULL AND added_ms < ?1 ORDER BY added_ms LIMIT 16",
     )?

@@ -31,7 +31,7 @@ pub enum OpenError {
         /// The reason.
         source: io::Error,
     },
-    /// Another process has it.
+    /// Another process, such as a tool for SQLite, holds the file's lock. Another hub never does: the lock of the data folder keeps it out.
     #[error("{} is locked by another process: stop that one, or name another data folder", .0.display())]
     Locked(PathBuf),
     /// Damaged, or the file of something else.

@@ -30,7 +30,7 @@ async fn waiting(store: &Store, key: i64) -> usize {
     let mut count = 0;
     while let Some(front) = store.front(key).await.expect("it reads") {
         store
-            .settle(key, front.seq, Settled::Delivered)
+            .settle(key, front.seq, Settled::Delivered, None)
             .await
             .expect("it writes");
         count += 1;
@@ -71,7 +71,7 @@ async fn a_failure_keeps_the_front_and_counts() {
     let first = store.front(key).await.expect("it reads").expect("one");
     let again = Settled::Again { due_ms: 77 };
     store
-        .settle(key, first.seq, again)
+        .settle(key, first.seq, again, None)
         .await
         .expect("it writes");
     let front = store.front(key).await.expect("it reads").expect("one");
@@ -79,7 +79,7 @@ async fn a_failure_keeps_the_front_and_counts() {
     assert_eq!((front.tries, front.failures, front.due_ms), (1, 1, 77));
     let given_up = Settled::GivenUp { due_ms: 0 };
     store
-        .settle(key, first.seq, given_up)
+        .settle(key, first.seq, given_up, None)
         .await
         .expect("it writes");
     assert_eq!(store.front(key).await.expect("it reads"), None);
@@ -97,7 +97,7 @@ async fn too_much_mail_becomes_the_task_itself() {
     let first = store.front(key).await.expect("it reads").expect("one");
     assert!(first.body.is_some(), "what may be on its way stays");
     store
-        .settle(key, first.seq, Settled::Delivered)
+        .settle(key, first.seq, Settled::Delivered, None)
         .await
         .expect("it writes");
     let second = store.front(key).await.expect("it reads").expect("one");
@@ -163,23 +163,46 @@ async fn what_has_ended_goes_once_it_is_delivered_and_old() {
         .record("t", "l-1", 100, show(2))
         .await
         .expect("it writes");
-    let sweep = async |before_ms| {
-        let (told, tasks) = std::sync::mpsc::channel();
-        let left = move |gone: &[String]| drop(told.send(gone.to_vec()));
-        let unbegun = store.sweep(before_ms, left).await.expect("it writes");
-        (unbegun, tasks.recv().expect("it says"))
+    let swept = async |before_ms| {
+        store.sweep(before_ms).await.expect("it writes");
+        store.tasks().await.expect("it reads")
     };
-    assert_eq!(sweep(1_000).await, (vec![], vec![]), "it waits");
+    assert_eq!(swept(1_000).await, ["t"], "it waits");
     assert_eq!(waiting(&store, key).await, 1);
-    assert_eq!(sweep(100).await.1, [""; 0], "it can still be looked at");
-    assert_eq!(sweep(101).await.1, ["t"]);
-    assert!(!store.has_any().await.expect("it reads"));
+    assert_eq!(swept(100).await, ["t"], "it can still be looked at");
+    assert_eq!(swept(101).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn what_ended_within_a_gap_goes_once_the_task_itself_is_delivered() {
+    let (store, key) = store_with("a").await;
+    store.record_gap(5).await.expect("it writes");
+    let front = store.front(key).await.expect("it reads").expect("one");
     store
-        .add("u", config("b"), Begin::default(), 7)
+        .settle(key, front.seq, Settled::Delivered, Some(100))
         .await
         .expect("it writes");
-    let (unbegun, _) = sweep(8).await;
-    assert_eq!(unbegun.len(), 1, "its task never came");
+    store.sweep(101).await.expect("it writes");
+    assert_eq!(store.tasks().await.expect("it reads"), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_configuration_whose_task_never_came_is_found_and_one_that_began_is_not_dropped() {
+    let (store, key) = store_with("a").await;
+    assert_eq!(store.unbegun(1).await.expect("it reads"), []);
+    let unbegun = store.unbegun(2).await.expect("it reads");
+    assert_eq!(unbegun, [(key, "t".to_owned())]);
+    store.record_gap(5).await.expect("it writes");
+    let front = store.front(key).await.expect("it reads").expect("one");
+    assert!(front.is_to_come);
+    store
+        .record("t", "l-1", 5, show(1))
+        .await
+        .expect("it writes");
+    let front = store.front(key).await.expect("it reads").expect("one");
+    assert!(!front.is_to_come);
+    store.drop_unbegun(key).await.expect("it writes");
+    assert_eq!(store.tasks().await.expect("it reads"), ["t"]);
 }
 
 #[tokio::test]
