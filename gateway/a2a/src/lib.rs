@@ -31,7 +31,7 @@ mod version;
 pub use extended::{ExtendedCards, NoExtendedCards};
 pub use gateway::{Gateway, OpenError, Settings};
 pub use grpc::Service;
-pub use signing::{CardKey, NoCardKey};
+pub use signing::{CardKey, InvalidCardKey};
 pub use version::{EXTENSIONS_HEADER, VERSION_HEADER};
 
 /// The encoded `FileDescriptorSet` of both services, for reflection.

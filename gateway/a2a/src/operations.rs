@@ -20,7 +20,7 @@ use crate::{
     error::{Error, Kind},
     feed::Feed,
     hub::{Hub, Target},
-    push::{Begin, Config, Push},
+    push::{Config, Push, StartPoint},
     shared::Shared,
     story::{Story, Until},
     v1::{
@@ -289,9 +289,9 @@ impl Operations {
             }
             // It is there before its task, of which it is told from the beginning.
             Some(config) => {
-                let begin = Begin {
+                let begin = StartPoint {
                     is_old: call.is_old,
-                    ..Begin::default()
+                    ..StartPoint::default()
                 };
                 self.push.gate().await?.add(&task_id, config, begin).await?;
             }

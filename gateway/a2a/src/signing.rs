@@ -24,7 +24,7 @@ enum Pair {
 
 /// Reasons why a text is no key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoCardKey {
+pub enum InvalidCardKey {
     /// Neither PEM nor JWK.
     #[error(
         "it is no private key: PEM (PKCS #8, \"BEGIN PRIVATE KEY\") or a JWK is one; `openssl genpkey -algorithm ed25519` makes them, `openssl pkcs8 -topk8 -nocrypt` converts them"
@@ -44,14 +44,14 @@ impl CardKey {
     /// # Errors
     ///
     /// The reason why it is none.
-    pub fn read(text: &str) -> Result<Self, NoCardKey> {
+    pub fn read(text: &str) -> Result<Self, InvalidCardKey> {
         let (pair, id) = match text.trim_start().starts_with('{') {
             true => of_jwk(text)?,
             false => (of_pem(text)?, None),
         };
         let id = id.unwrap_or_else(|| thumbprint(&pair));
         let key = Self { id, pair };
-        key.signature(b"").ok_or(NoCardKey::Unusable)?;
+        key.signature(b"").ok_or(InvalidCardKey::Unusable)?;
         Ok(key)
     }
 
@@ -102,8 +102,9 @@ impl CardKey {
     }
 }
 
-fn of_pem(text: &str) -> Result<Pair, NoCardKey> {
-    let der = PrivatePkcs8KeyDer::from_pem_slice(text.as_bytes()).map_err(|_| NoCardKey::Form)?;
+fn of_pem(text: &str) -> Result<Pair, InvalidCardKey> {
+    let der =
+        PrivatePkcs8KeyDer::from_pem_slice(text.as_bytes()).map_err(|_| InvalidCardKey::Form)?;
     let der = der.secret_pkcs8_der();
     // Of Ed25519, OpenSSL writes the private half alone.
     if let Ok(pair) = Ed25519KeyPair::from_pkcs8_maybe_unchecked(der) {
@@ -111,20 +112,22 @@ fn of_pem(text: &str) -> Result<Pair, NoCardKey> {
     }
     let random = SystemRandom::new();
     let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, der, &random);
-    pair.map(Pair::Es256).map_err(|_| NoCardKey::Algorithm)
+    pair.map(Pair::Es256).map_err(|_| InvalidCardKey::Algorithm)
 }
 
-fn of_jwk(text: &str) -> Result<(Pair, Option<String>), NoCardKey> {
-    let jwk: Value = serde_json::from_str(text).map_err(|_| NoCardKey::Form)?;
+fn of_jwk(text: &str) -> Result<(Pair, Option<String>), InvalidCardKey> {
+    let jwk: Value = serde_json::from_str(text).map_err(|_| InvalidCardKey::Form)?;
     let id = jwk["kid"].as_str().map(str::to_owned);
     let bytes = |name: &str| {
-        let text = jwk[name].as_str().ok_or(NoCardKey::Form)?;
-        URL_SAFE_NO_PAD.decode(text).map_err(|_| NoCardKey::Form)
+        let text = jwk[name].as_str().ok_or(InvalidCardKey::Form)?;
+        URL_SAFE_NO_PAD
+            .decode(text)
+            .map_err(|_| InvalidCardKey::Form)
     };
     let pair = match (jwk["kty"].as_str(), jwk["crv"].as_str()) {
         (Some("OKP"), Some("Ed25519")) => {
             let pair = Ed25519KeyPair::from_seed_and_public_key(&bytes("d")?, &bytes("x")?);
-            Pair::EdDsa(pair.map_err(|_| NoCardKey::Form)?)
+            Pair::EdDsa(pair.map_err(|_| InvalidCardKey::Form)?)
         }
         (Some("EC"), Some("P-256")) => {
             let public = [vec![4], bytes("x")?, bytes("y")?].concat();
@@ -134,9 +137,9 @@ fn of_jwk(text: &str) -> Result<(Pair, Option<String>), NoCardKey> {
                 &public,
                 &SystemRandom::new(),
             );
-            Pair::Es256(pair.map_err(|_| NoCardKey::Form)?)
+            Pair::Es256(pair.map_err(|_| InvalidCardKey::Form)?)
         }
-        _ => return Err(NoCardKey::Algorithm),
+        _ => return Err(InvalidCardKey::Algorithm),
     };
     Ok((pair, id))
 }
@@ -251,16 +254,16 @@ mod tests {
     #[test]
     fn what_is_no_key_is_refused_with_a_reason() {
         let refused = |text: &str| CardKey::read(text).map(drop).expect_err("no key");
-        assert_eq!(refused("no key"), NoCardKey::Form);
-        assert_eq!(refused("{\"kty\":\"RSA\"}"), NoCardKey::Algorithm);
+        assert_eq!(refused("no key"), InvalidCardKey::Form);
+        assert_eq!(refused("{\"kty\":\"RSA\"}"), InvalidCardKey::Algorithm);
         assert_eq!(
             refused("{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"AA\"}"),
-            NoCardKey::Form
+            InvalidCardKey::Form
         );
         let other = JWK.replacen("11qY", "21qY", 1);
         assert_eq!(
             refused(&other),
-            NoCardKey::Form,
+            InvalidCardKey::Form,
             "its halves are of two keys"
         );
     }

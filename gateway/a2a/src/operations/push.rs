@@ -6,7 +6,7 @@ use super::{Call, NONE, Operations};
 use crate::{
     error::{Error, Kind},
     hub::Target,
-    push::{Begin, Config},
+    push::{Config, StartPoint},
     v1::{
         DeleteTaskPushNotificationConfigRequest, GetTaskPushNotificationConfigRequest,
         ListTaskPushNotificationConfigsRequest, ListTaskPushNotificationConfigsResponse,
@@ -43,7 +43,7 @@ impl Operations {
     ) -> Result<(), Error> {
         let gate = self.push.gate().await?;
         let (task, after) = self.task_of(agent, task_id, NONE).await?;
-        let begin = Begin {
+        let begin = StartPoint {
             after,
             state: Some(task.state() as i32),
             is_over: task.state().is_terminal(),

@@ -6,7 +6,7 @@ use agenthub_sdk::Error as HubError;
 
 /// Bounds of the attempts at one notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct RetryPolicy {
     /// Attempts at most.
     pub tries: u32,
     /// Age after which there is no further attempt.
@@ -19,7 +19,7 @@ pub struct Patience {
     pub deadline: Duration,
 }
 
-impl Default for Patience {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             tries: 40,
@@ -74,7 +74,12 @@ pub(crate) enum Next {
 }
 
 /// Decides what follows. `jitter` is from 0 to 1 and shortens a pause by up to half.
-pub(crate) fn next(answer: &Answer, attempt: Attempt, patience: &Patience, jitter: f64) -> Next {
+pub(crate) fn next(
+    answer: &Answer,
+    attempt: Attempt,
+    retry_policy: &RetryPolicy,
+    jitter: f64,
+) -> Next {
     let (why, asked) = match answer {
         Answer::Status { code, retry_after } => match code {
             200..300 => return Next::Delivered,
@@ -96,13 +101,13 @@ pub(crate) fn next(answer: &Answer, attempt: Attempt, patience: &Patience, jitte
         Answer::Forbidden(why) => return Next::End(why.clone()),
     };
     let doubled = 1_u32 << attempt.failures.min(20);
-    let pause = patience.first_pause.saturating_mul(doubled);
+    let pause = retry_policy.first_pause.saturating_mul(doubled);
     let pause = pause
-        .min(patience.longest_pause)
+        .min(retry_policy.longest_pause)
         .mul_f64(1.0 - jitter / 2.0);
-    let asked = asked.unwrap_or_default().min(patience.longest_pause);
+    let asked = asked.unwrap_or_default().min(retry_policy.longest_pause);
     let pause = pause.max(asked);
-    if attempt.tries >= patience.tries || attempt.age >= patience.age {
+    if attempt.tries >= retry_policy.tries || attempt.age >= retry_policy.age {
         let Attempt { tries, age, .. } = attempt;
         let why = format!(
             "{why}; attempt {tries}, {} s after the event",
@@ -138,7 +143,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const PATIENCE: Patience = Patience {
+    const RETRY_POLICY: RetryPolicy = RetryPolicy {
         tries: 5,
         age: Duration::from_secs(100),
         first_pause: Duration::from_secs(1),
@@ -159,7 +164,7 @@ mod tests {
             age: Duration::from_secs(age_s),
             failures,
         };
-        next(answer, attempt, &PATIENCE, 0.0)
+        next(answer, attempt, &RETRY_POLICY, 0.0)
     }
 
     fn retry(seconds: u64) -> Next {
@@ -241,8 +246,8 @@ mod tests {
         #[test]
         fn jitter_takes_half_of_a_pause_at_most(failures in 0_u32..40, jitter in 0.0_f64..=1.0) {
             let attempt = Attempt { tries: 1, age: Duration::ZERO, failures };
-            let Next::Retry(whole) = next(&status(500), attempt, &PATIENCE, 0.0) else { panic!("it retries") };
-            let Next::Retry(pause) = next(&status(500), attempt, &PATIENCE, jitter) else { panic!("it retries") };
+            let Next::Retry(whole) = next(&status(500), attempt, &RETRY_POLICY, 0.0) else { panic!("it retries") };
+            let Next::Retry(pause) = next(&status(500), attempt, &RETRY_POLICY, jitter) else { panic!("it retries") };
             prop_assert!(pause <= whole && pause >= whole / 2);
         }
     }

@@ -30,15 +30,15 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub(crate) use self::{
     config::Config,
-    store::{Begin, Page},
+    store::{Page, StartPoint},
 };
 pub use self::{
-    delivery::Patience,
-    signature::{NoKey, SigningKey},
+    delivery::RetryPolicy,
+    signature::{InvalidKey, SigningKey},
     store::OpenError,
 };
 use self::{
-    postman::{Deliverer, Places},
+    postman::{Deliverer, DeliveryLimits},
     sending::Sender,
     store::Store,
 };
@@ -58,7 +58,7 @@ pub struct Settings {
     /// The key that notifications are signed with.
     pub key: Option<SigningKey>,
     /// Bounds of attempts.
-    pub patience: Patience,
+    pub retry_policy: RetryPolicy,
 }
 
 /// Push notifications, once they are open.
@@ -80,7 +80,7 @@ struct Open {
     /// Networks that receivers may be in, besides public ones.
     allow: Vec<Network>,
     key: Option<SigningKey>,
-    patience: Patience,
+    retry_policy: RetryPolicy,
     /// Tasks that may have configurations.
     tasks: Mutex<HashSet<String>>,
     /// Held while an event is recorded, and while a configuration of a task that is there is added: between reading the task and adding
@@ -90,7 +90,7 @@ struct Open {
     wanted: watch::Sender<bool>,
     /// Events are recorded from here on.
     watching: watch::Sender<bool>,
-    places: Places,
+    limits: DeliveryLimits,
     deliverers: Mutex<HashMap<i64, Deliverer>>,
     /// Deliverers so far.
     numbers: AtomicU64,
@@ -133,12 +133,12 @@ impl Push {
             },
             allow: self.outbound.allow.clone(),
             key: settings.key.clone(),
-            patience: settings.patience,
+            retry_policy: settings.retry_policy,
             wanted: watch::Sender::new(!tasks.is_empty()),
             watching: watch::Sender::new(false),
             tasks: Mutex::new(tasks.into_iter().collect()),
             gate: sync::Mutex::default(),
-            places: Places::default(),
+            limits: DeliveryLimits::default(),
             deliverers: Mutex::default(),
             numbers: AtomicU64::new(0),
             closing: CancellationToken::new(),
@@ -239,7 +239,12 @@ impl Gate<'_> {
     /// # Errors
     ///
     /// There are as many as there may be.
-    pub(crate) async fn add(&self, task: &str, config: Config, begin: Begin) -> Result<(), Error> {
+    pub(crate) async fn add(
+        &self,
+        task: &str,
+        config: Config,
+        begin: StartPoint,
+    ) -> Result<(), Error> {
         // Before it is stored: the client may hang up meanwhile.
         self.open.tasks().insert(task.to_owned());
         let added = self.open.store.add(task, config, begin, now_ms()).await?;

@@ -23,7 +23,7 @@ use super::{
     delivery::{Attempt, Next, next, without_task},
     locked, now_ms,
     request::headers,
-    store::{Front, Settled, in_ms},
+    store::{NextNotification, Settled, in_ms},
 };
 use crate::{convert::task_from_hub, json::to_json, old};
 
@@ -34,21 +34,21 @@ const TOTAL: usize = 256;
 /// Pause before the hub, or the store, is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Places for requests.
+/// Limits of requests under way.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct DeliveryLimits {
     total: Arc<Semaphore>,
     receivers: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
 /// A place; dropping it gives it back.
 struct Place<'a> {
-    places: &'a Places,
+    limits: &'a DeliveryLimits,
     receiver: String,
     _permits: Option<(OwnedSemaphorePermit, OwnedSemaphorePermit)>,
 }
 
-impl Default for Places {
+impl Default for DeliveryLimits {
     fn default() -> Self {
         Self {
             total: Arc::new(Semaphore::new(TOTAL)),
@@ -57,7 +57,7 @@ impl Default for Places {
     }
 }
 
-impl Places {
+impl DeliveryLimits {
     /// Waits for a place at a receiver. The order of waiting for one receiver and then for all keeps a slow receiver from taking all places.
     async fn take(&self, receiver: String) -> Place<'_> {
         let own = {
@@ -66,7 +66,7 @@ impl Places {
             Arc::clone(receivers.entry(receiver.clone()).or_insert_with(new))
         };
         let mut place = Place {
-            places: self,
+            limits: self,
             receiver,
             _permits: None,
         };
@@ -82,7 +82,7 @@ impl Places {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         self._permits = None;
-        let mut receivers = locked(&self.places.receivers);
+        let mut receivers = locked(&self.limits.receivers);
         if let Entry::Occupied(entry) = receivers.entry(std::mem::take(&mut self.receiver))
             && Arc::strong_count(entry.get()) == 1
         {
@@ -172,7 +172,7 @@ impl Open {
     }
 
     /// Sends a notification, and says whether its task is known to be over; `None` if it waits for the hub.
-    async fn attempt(&self, front: &Front) -> Option<(Next, bool)> {
+    async fn attempt(&self, front: &NextNotification) -> Option<(Next, bool)> {
         let (body, is_over) = match &front.body {
             Some(body) => (body.clone(), false),
             None => match self.client.task(&front.task, 0).await {
@@ -192,21 +192,23 @@ impl Open {
             uri.scheme_str().unwrap_or_default(),
             uri.authority().map_or("", |a| a.as_str())
         );
-        let _place = self.places.take(origin).await;
+        let _place = self.limits.take(origin).await;
         let body = body.into_bytes();
         let headers = headers(front, &body, now_ms() / 1000, self.key.as_ref());
-        let posted = self.sender.post(uri, headers, body, self.patience.deadline);
+        let posted = self
+            .sender
+            .post(uri, headers, body, self.retry_policy.deadline);
         let answer = posted.await;
         let attempt = Attempt {
             tries: front.tries.saturating_add(1),
             age: Duration::from_millis(now_ms().saturating_sub(front.made_ms)),
             failures: front.failures,
         };
-        let next = next(&answer, attempt, &self.patience, fastrand::f64());
+        let next = next(&answer, attempt, &self.retry_policy, fastrand::f64());
         Some((next, is_over))
     }
 
-    async fn settle(&self, key: i64, front: &Front, next: Next, is_over: bool) {
+    async fn settle(&self, key: i64, front: &NextNotification, next: Next, is_over: bool) {
         let (id, task) = (&front.config.id, &front.task);
         let settled = match next {
             Next::Delivered => Settled::Delivered,

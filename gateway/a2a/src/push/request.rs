@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
-use super::{SigningKey, store::Front};
+use super::{SigningKey, store::NextNotification};
 
 /// Media type of what is sent.
 const A2A_JSON: &str = "application/a2a+json";
@@ -20,7 +20,7 @@ const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
 /// The headers of an attempt at this time, in Unix seconds.
 pub(super) fn headers(
-    front: &Front,
+    front: &NextNotification,
     body: &[u8],
     now_s: u64,
     key: Option<&SigningKey>,

@@ -15,22 +15,22 @@ pub struct SigningKey(Vec<u8>);
 /// A text that is no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a key is whsec_ and 24 to 64 bytes in base64: `openssl rand -base64 32` makes them")]
-pub struct NoKey;
+pub struct InvalidKey;
 
 impl SigningKey {
     /// Reads `whsec_…`; the prefix may be missing.
     ///
     /// # Errors
     ///
-    /// [`NoKey`].
-    pub fn read(text: &str) -> Result<Self, NoKey> {
+    /// [`InvalidKey`].
+    pub fn read(text: &str) -> Result<Self, InvalidKey> {
         let text = text.trim();
         let bytes = STANDARD
             .decode(text.strip_prefix(PREFIX).unwrap_or(text))
-            .map_err(|_| NoKey)?;
+            .map_err(|_| InvalidKey)?;
         match bytes.len() {
             24..=64 => Ok(Self(bytes)),
-            _ => Err(NoKey),
+            _ => Err(InvalidKey),
         }
     }
 
@@ -67,8 +67,8 @@ mod tests {
 
     #[test]
     fn a_key_is_long_enough_and_shown_to_nobody() {
-        assert_eq!(SigningKey::read("whsec_c2hvcnQ="), Err(NoKey));
-        assert_eq!(SigningKey::read("no base64!"), Err(NoKey));
+        assert_eq!(SigningKey::read("whsec_c2hvcnQ="), Err(InvalidKey));
+        assert_eq!(SigningKey::read("no base64!"), Err(InvalidKey));
         let key = SigningKey::read("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n").expect("a key");
         assert_eq!(format!("{key:?}"), "SigningKey(…)");
     }

@@ -7,7 +7,7 @@ use std::{
 
 use agenthub_a2a::{
     Settings,
-    push::{self, Patience, SigningKey},
+    push::{self, RetryPolicy, SigningKey},
 };
 use serde_json::{Value, json};
 
@@ -30,10 +30,10 @@ fn quick() -> Settings {
     settings.push = Some(push::Settings {
         folder: None,
         key: SigningKey::read(KEY).ok(),
-        patience: Patience {
+        retry_policy: RetryPolicy {
             first_pause: Duration::from_millis(10),
             longest_pause: Duration::from_millis(50),
-            ..Patience::default()
+            ..RetryPolicy::default()
         },
     });
     settings

@@ -14,8 +14,8 @@ use std::{
 
 use rusqlite::Connection;
 
-pub(super) use self::rows::{Added, Front, Settled, in_ms};
-pub(crate) use self::rows::{Begin, Page};
+pub(super) use self::rows::{Added, NextNotification, Settled, in_ms};
+pub(crate) use self::rows::{Page, StartPoint};
 pub use self::schema::OpenError;
 use super::config::Config;
 use crate::{
@@ -102,7 +102,7 @@ impl Store {
         &self,
         task: &str,
         config: Config,
-        begin: Begin,
+        begin: StartPoint,
         now_ms: u64,
     ) -> Result<Added, StoreError> {
         let task = task.to_owned();
@@ -177,7 +177,7 @@ impl Store {
     }
 
     /// The first notification that waits for a configuration.
-    pub(super) async fn front(&self, key: i64) -> Result<Option<Front>, StoreError> {
+    pub(super) async fn front(&self, key: i64) -> Result<Option<NextNotification>, StoreError> {
         self.run(move |sql| rows::front(sql, key)).await
     }
 

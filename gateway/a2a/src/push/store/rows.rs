@@ -12,7 +12,7 @@ type Result<T> = rusqlite::Result<T>;
 
 /// The place in a task from which a configuration is told of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Begin {
+pub(crate) struct StartPoint {
     /// Position of the last event that it is not told of; empty for a task that is yet to come.
     pub(crate) after: String,
     /// State of the task there; `None` if it is yet to come.
@@ -43,7 +43,7 @@ pub(crate) struct Page {
 
 /// The first notification that waits for a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::push) struct Front {
+pub(in crate::push) struct NextNotification {
     pub(in crate::push) config: Config,
     pub(in crate::push) task: String,
     pub(in crate::push) is_old: bool,
@@ -76,7 +76,7 @@ pub(super) fn add(
     sql: &Connection,
     task: &str,
     config: &Config,
-    begin: &Begin,
+    begin: &StartPoint,
     now_ms: u64,
 ) -> Result<Added> {
     let changed: Option<i64> = sql
@@ -177,7 +177,7 @@ pub(super) fn drop_config(sql: &Connection, key: i64) -> Result<()> {
 }
 
 /// A configuration for which an event may be.
-struct Recorded {
+struct ConfigProgress {
     key: i64,
     after: String,
     state: Option<i32>,
@@ -191,12 +191,12 @@ pub(super) fn record(
     now_ms: u64,
     show: &dyn Fn(Option<i32>) -> (Option<StreamResponse>, Option<i32>, bool),
 ) -> Result<Vec<i64>> {
-    let configs: Vec<Recorded> = sql
+    let configs: Vec<ConfigProgress> = sql
         .prepare_cached(
             "SELECT key, after, state, is_old FROM configs WHERE task = ?1 AND ended_ms IS NULL",
         )?
         .query_map([task], |row| {
-            Ok(Recorded {
+            Ok(ConfigProgress {
                 key: row.get(0)?,
                 after: row.get(1)?,
                 state: row.get(2)?,
@@ -291,14 +291,14 @@ pub(super) fn position(sql: &Connection) -> Result<String> {
     Ok(found.unwrap_or_default())
 }
 
-pub(super) fn front(sql: &Connection, key: i64) -> Result<Option<Front>> {
+pub(super) fn front(sql: &Connection, key: i64) -> Result<Option<NextNotification>> {
     sql.prepare_cached(
         "SELECT c.id, c.url, c.token, c.scheme, c.credentials, c.task, c.is_old, c.due_ms, c.failures, c.state IS NULL AS is_to_come,
              n.seq, n.id AS notification, n.body, n.made_ms, n.tries
          FROM configs c JOIN notifications n ON n.config = c.key WHERE c.key = ?1 ORDER BY n.seq LIMIT 1",
     )?
     .query_row([key], |row| {
-        Ok(Front {
+        Ok(NextNotification {
             config: config(row)?,
             task: row.get("task")?,
             is_old: row.get("is_old")?,

@@ -19,7 +19,7 @@ fn show(
 
 async fn store_with(id: &str) -> (Store, i64) {
     let store = Store::open(None).expect("memory");
-    let added = store.add("t", config(id), Begin::default(), 1).await;
+    let added = store.add("t", config(id), StartPoint::default(), 1).await;
     let Ok(Added::New(key)) = added else {
         panic!("it is new")
     };
@@ -134,15 +134,17 @@ async fn a_gap_is_bridged_by_the_task_once() {
 #[tokio::test]
 async fn configurations_are_replaced_listed_removed_and_bounded() {
     let (store, key) = store_with("a").await;
-    let again = store.add("t", config("a"), Begin::default(), 1).await;
+    let again = store.add("t", config("a"), StartPoint::default(), 1).await;
     assert_eq!(again.expect("it writes"), Added::Changed(key));
     for n in 1..PER_TASK {
         let added = store
-            .add("t", config(&n.to_string()), Begin::default(), 1)
+            .add("t", config(&n.to_string()), StartPoint::default(), 1)
             .await;
         assert!(matches!(added, Ok(Added::New(_))));
     }
-    let full = store.add("t", config("more"), Begin::default(), 1).await;
+    let full = store
+        .add("t", config("more"), StartPoint::default(), 1)
+        .await;
     assert_eq!(full.expect("it writes"), Added::Full);
     let page = store.list("t", 0, 10).await.expect("it reads");
     let rest = store.list("t", page.next.expect("more"), 10).await;
@@ -210,7 +212,7 @@ async fn a_file_is_kept_for_its_owner_alone_and_read_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = Store::open(Some(folder.path())).expect("it opens");
     store
-        .add("t", config("a"), Begin::default(), 1)
+        .add("t", config("a"), StartPoint::default(), 1)
         .await
         .expect("it writes");
     store
