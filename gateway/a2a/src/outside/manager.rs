@@ -169,9 +169,6 @@ impl OutsideAgents {
         auth: Option<Auth>,
     ) -> Result<OutsideAgent, Refusal> {
         let hub = self.0.hub.get().ok_or(Refusal::NotOpen)?;
-        let folder = self.0.settings.folder.as_ref().map(|f| f.join(SECRETS));
-        let auth = auth.map(|auth| auth.confined(folder.as_deref()));
-        let auth = auth.transpose().map_err(Trouble::from)?;
         let id = match id {
             "" => self.name_of(url).await?,
             id => id.to_owned(),
@@ -261,7 +258,14 @@ impl OutsideAgents {
 impl Inner {
     fn outside(&self, entry: Entry, tasks: &Arc<Mutex<Tasks>>, hub_url: &str) -> Outside {
         let connector = self.settings.connector.clone();
-        Outside::new(entry, connector, hub_url.to_owned(), Arc::clone(tasks))
+        let secrets = self.settings.folder.as_ref().map(|f| f.join(SECRETS));
+        Outside::new(
+            entry,
+            connector,
+            hub_url.to_owned(),
+            secrets,
+            Arc::clone(tasks),
+        )
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     future::pending,
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -50,6 +51,8 @@ pub(super) struct Outside {
     pub(super) entry: Entry,
     connector: Connector,
     hub_url: String,
+    /// Folder that its secrets in files are in, wherever the data folder is now.
+    secrets: Option<PathBuf>,
     tasks: Arc<Mutex<Tasks>>,
     view: Arc<Mutex<View>>,
     known: Option<FetchedCard>,
@@ -68,6 +71,7 @@ impl Outside {
         entry: Entry,
         connector: Connector,
         hub_url: String,
+        secrets: Option<PathBuf>,
         tasks: Arc<Mutex<Tasks>>,
     ) -> Self {
         let view = View {
@@ -78,6 +82,7 @@ impl Outside {
             entry,
             connector,
             hub_url,
+            secrets,
             tasks,
             view: Arc::new(Mutex::new(view)),
             known: None,
@@ -171,8 +176,10 @@ impl Outside {
             known.etag = etag;
             return Ok(());
         }
+        let auth = self.entry.auth.clone();
+        let auth = auth.map(|auth| auth.confined(self.secrets.as_deref()));
         let options = Options {
-            auth: self.entry.auth.clone(),
+            auth: auth.transpose()?,
             ..Options::default()
         };
         let remote = Remote::new(&self.connector, card.clone(), url, options)?;

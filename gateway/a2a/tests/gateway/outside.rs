@@ -211,6 +211,10 @@ async fn agents_elsewhere_are_known_until_they_are_removed() {
     std::fs::create_dir(here.folder.path().join("secrets")).expect("a folder");
     std::fs::write(here.folder.path().join("secrets/token"), "sk-1").expect("it is written");
     here.add(&url, "far", auth).await.expect("it is added");
+    // The name is kept: the data folder may be elsewhere tomorrow.
+    let list = here.folder.path().join("outside-agents.json");
+    let list = std::fs::read_to_string(list).expect("a file");
+    assert!(list.contains("\"file:token\""), "{list}");
     let code = |result: Result<OutsideAgent, Status>| result.expect_err("it is refused").code();
     assert_eq!(
         code(here.add(&url, "far", json!({})).await),
