@@ -147,7 +147,7 @@ The rules are those of the SOP as it was when the run began. What can be counted
 called when, code checks; the rest a model judges, and its verdict counts only with a quotation from what happened. Without --model, that \
 rest is not checked.
 
-Exit codes: 0 no MUST or MUST NOT is broken, or nobody could tell; 1 one is, or there is no report.";
+Exit codes: 0 every MUST and MUST NOT was kept; 3 of one nobody could tell; 1 one is broken, or there is no report.";
 
 const UP: &str = "\
 Each file of the folder is an agent of the hub, for anyone to ask. One file has `type: orchestrator`: it leads the others, whoever they are.
@@ -161,7 +161,7 @@ const ASK: &str = "\
 Where the orchestrator is on the hub already (`agenthub sop up`), that team is asked. Otherwise the team of the folder is started in this \
 process for the request, with a hub of its own where none was named and none listens at the default address.
 
-With --error-mode continue, an answer in spite of failed agents counts as one: the exit code is 0, and a warning on stderr names them. \
+With --error-mode continue, an answer in spite of failed agents is given, with exit code 3 and a warning on stderr that names them. \
 An agent that cannot start has failed too. A file that cannot be used is nobody: the others go on without it.
 
 Ctrl-C cancels the request, and what the agents do for it. Exit codes: 0 there is an answer; 1 there is none; 130 cancelled.";
