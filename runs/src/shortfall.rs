@@ -11,7 +11,7 @@ use crate::model::Undone;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shortfall {
     partial: bool,
-    /// What is undone; `None` if only some of the results are missing.
+    /// Extent of what is undone; `None` if only some of the results are missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undone: Option<Undone>,
     /// The results that there are, and those that are missing.

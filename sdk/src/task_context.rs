@@ -45,7 +45,7 @@ pub(crate) struct Inner {
     pub(crate) run: OnceLock<RunId>,
     /// Questions of this handling to its requester.
     pub(crate) asked: Asked,
-    /// Where handlers wait for the answers.
+    /// Places of the handlers that wait for answers.
     pub(crate) questions: Arc<Questions>,
 }
 

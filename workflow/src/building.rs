@@ -340,7 +340,7 @@ fn with_what_it_belongs_to(step: &file::Step, kind: Kind, at: &At, findings: &mu
     }
 }
 
-/// What an agent is asked, as it is written.
+/// Request to an agent, as it is written.
 struct Asked<'f> {
     agent: String,
     agent_field: &'f str,

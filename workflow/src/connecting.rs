@@ -28,7 +28,7 @@ pub struct Offers {
 }
 
 impl Offers {
-    /// What these cards offer.
+    /// Offers of these cards.
     pub fn of<'c>(cards: impl IntoIterator<Item = &'c AgentCard>) -> Self {
         let skills = cards.into_iter().map(|card| {
             let offers = contracts(card).into_iter().map(|(skill, contract)| Offer {

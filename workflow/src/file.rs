@@ -62,9 +62,9 @@ pub(crate) struct Step {
     /// The skill that is asked for. Without it, the agent decides by the input.
     #[schemars(length(min = 1))]
     pub(crate) skill: Option<String>,
-    /// What the agent is told in words: a template.
+    /// Words for the agent: a template.
     pub(crate) text: Option<String>,
-    /// What the agent gets as data: templates by field.
+    /// Data for the agent: templates by field.
     pub(crate) input: Option<Map<String, Value>>,
     /// The same, in the linear form.
     pub(crate) input_mapping: Option<Map<String, Value>>,
@@ -89,14 +89,14 @@ pub(crate) struct Step {
     /// Items of the list, at most; a longer list is a failure.
     #[schemars(range(min = 1, max = 1000))]
     pub(crate) max_items: Option<u32>,
-    /// What happens when an item fails.
+    /// Reaction to a failed item.
     pub(crate) on_item_failure: Option<OnFailure>,
 
     /// Steps that must have ended before.
     pub(crate) depends_on: Option<Vec<String>>,
     /// Number of the steps in `depends_on` that must have completed: `all`, `any` or a number.
     pub(crate) join: Option<Join>,
-    /// What happens to the steps in `depends_on` that `join` does not wait for.
+    /// Treatment of the steps in `depends_on` that `join` does not wait for.
     pub(crate) others: Option<Others>,
     /// Does the step only if this expression is true.
     pub(crate) when: Option<String>,
@@ -123,7 +123,7 @@ pub(crate) struct Step {
     pub(crate) retry: Option<Retry>,
     /// Time for one attempt, such as `30s`.
     pub(crate) timeout: Option<Duration>,
-    /// What happens when the step fails for good.
+    /// Reaction to a step that fails for good.
     pub(crate) on_failure: Option<OnFailure>,
     /// Another agent that is asked when this one has failed for good.
     #[schemars(length(min = 1))]
@@ -132,7 +132,7 @@ pub(crate) struct Step {
     pub(crate) compensate: Option<Call>,
 }
 
-/// What an agent is asked.
+/// Request to an agent.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Call {
@@ -142,9 +142,9 @@ pub(crate) struct Call {
     /// The skill.
     #[schemars(length(min = 1))]
     pub(crate) skill: Option<String>,
-    /// What the agent is told in words: a template.
+    /// Words for the agent: a template.
     pub(crate) text: Option<String>,
-    /// What the agent gets as data: templates by field.
+    /// Data for the agent: templates by field.
     pub(crate) input: Option<Map<String, Value>>,
 }
 
@@ -185,7 +185,7 @@ pub(crate) struct LoopConfig {
     /// Items of the list, at most; a longer list is a failure.
     #[schemars(range(min = 1, max = 1000))]
     pub(crate) max_iterations: Option<u32>,
-    /// What happens when an item fails.
+    /// Reaction to a failed item.
     pub(crate) on_error: Option<LoopError>,
 }
 
@@ -197,7 +197,7 @@ pub(crate) enum ExecutionMode {
     Parallel,
 }
 
-/// What happens when an item of a loop fails: `collect` and `continue` go on with the others.
+/// Reaction to a failed item of a loop: `collect` and `continue` go on with the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LoopError {
@@ -214,7 +214,7 @@ pub(crate) struct ForkJoinConfig {
     pub(crate) branches: BTreeMap<String, Branch>,
     /// Number of branches that must complete.
     pub(crate) join_policy: Option<JoinPolicy>,
-    /// That number, for `n_of_m`.
+    /// Number of steps, for `n_of_m`.
     #[schemars(range(min = 1, max = 100))]
     pub(crate) n_required: Option<u32>,
 }
@@ -237,7 +237,7 @@ pub(crate) enum JoinPolicy {
     NOfM,
 }
 
-/// What happens when something fails: `fail` fails what it belongs to, `continue` goes on without it.
+/// Reaction to a failure: `fail` fails what it belongs to, `continue` goes on without it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OnFailure {
@@ -246,7 +246,7 @@ pub(crate) enum OnFailure {
     Continue,
 }
 
-/// What happens to steps that a join does not wait for.
+/// Treatment of steps that a join does not wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Others {

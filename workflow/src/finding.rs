@@ -27,7 +27,7 @@ pub(crate) struct Finding {
     pub(crate) snippet: Option<String>,
     /// The fault, in one line.
     pub(crate) message: String,
-    /// What to do.
+    /// Advice.
     pub(crate) help: String,
 }
 

@@ -58,7 +58,7 @@ pub(crate) struct Step {
     pub(crate) needs: Vec<Need>,
     /// Number of them that must complete.
     pub(crate) join: Join,
-    /// What happens to the others.
+    /// Treatment of the others.
     pub(crate) others: Others,
     /// Further steps whose values it reads.
     pub(crate) reads: BTreeSet<String>,

@@ -209,7 +209,7 @@ fn name(at: &[String]) -> String {
     }
 }
 
-/// What has fields, in words.
+/// Owner of fields, in words.
 fn holder(at: &[String]) -> String {
     match at {
         [] => "a workflow".to_owned(),

@@ -1,4 +1,4 @@
-//! What a workflow does next: a pure function of the facts of its run.
+//! Next steps of a workflow: a pure function of the facts of its run.
 //!
 //! The steps are gone through in an order in which each stands behind those that it waits for (`evaluating.rs`); work for agents, waits
 //! and questions to people become steps of the run (`working.rs`), under names that follow from the workflow: `draft`, `draft/try-2`, and in a

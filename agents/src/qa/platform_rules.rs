@@ -134,7 +134,7 @@ impl Kind {
     }
 }
 
-/// Says that the value of a rule is of another type than it must be.
+/// Error for the value of a rule that is of another type than it must be.
 pub(super) fn wrong_type(rule: &str, value: &Value, wanted: &str) -> String {
     format!(
         "the value of {} is {}, which is of the wrong type: it must be {wanted}",

@@ -28,7 +28,7 @@ const MAX_RUNS: u32 = 200;
 #[derive(Debug, Default)]
 pub(super) struct SharedLook(Mutex<Option<Look>>);
 
-/// What waited when the journals were looked through.
+/// Approvals that waited when the journals were looked through.
 #[derive(Clone, Debug)]
 struct Look {
     begun: Instant,
@@ -108,7 +108,7 @@ impl ApprovalWatch {
 }
 
 impl Inner {
-    /// What waits in the journals of other agents, oldest first; `None` if they cannot be listed.
+    /// Approvals that wait in the journals of other agents, oldest first; `None` if they cannot be listed.
     async fn waiting_elsewhere(&self) -> Option<Vec<ApprovalView>> {
         let query = ListQuery {
             state: Some(RunState::AwaitingApproval),

@@ -41,7 +41,7 @@ pub(crate) fn without_result(delegated: &DelegationResult) -> String {
     }
 }
 
-/// That a delegation which completed gave nothing, in words that name the agent; `None` if it gave something.
+/// Error for a delegation that completed and gave nothing, in words that name the agent; `None` if it gave something.
 pub(crate) fn did_nothing(delegated: &DelegationResult) -> Option<String> {
     let shortfall = Shortfall::of(&delegated.data)?;
     let said = || shorten(&delegated.text, MAX_REASON_TOKENS);

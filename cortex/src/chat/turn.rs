@@ -261,7 +261,7 @@ impl Rounds<'_> {
         RunOutcome::Completed { text, data }
     }
 
-    /// What an answer lacks, of which this much is declared undone: the results of agents that gave none.
+    /// Shortfall of an answer of which this much is declared undone: the results of agents that gave none.
     fn shortfall(&self, declared: Option<Undone>) -> Option<Shortfall> {
         let ends: Vec<AgentEnd<'_>> = self.results.iter().map(TaskOutcome::agent_end).collect();
         let has_nothing = !ends.is_empty() && ends.iter().all(AgentEnd::gave_nothing);

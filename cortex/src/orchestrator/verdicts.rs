@@ -223,7 +223,7 @@ impl<'a> Verdicts<'a> {
     }
 }
 
-/// Says that no review is of the results of these steps, and names the reviews that came to nothing.
+/// Gap in the reviews of these steps' results, with the names of the reviews that came to nothing.
 fn not_reviewed(reached: &Reached, open: &BTreeSet<String>) -> String {
     if reached.reviews.is_empty() {
         return NOTHING_REVIEWED.to_owned();

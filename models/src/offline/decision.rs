@@ -65,7 +65,7 @@ pub(super) fn decide(request: &Request, words: &str) -> (Value, Option<Undone>) 
     ))
 }
 
-/// Says that nothing is done, and why.
+/// Answer where nothing is done, with the reason.
 fn undone(text: String) -> (Value, Option<Undone>) {
     (respond(&text), Some(Undone::All))
 }

@@ -17,7 +17,7 @@ pub(crate) struct Signature {
 
 /// A property of the input.
 pub(crate) struct Argument {
-    /// Whether the function may change it.
+    /// True if the function may change it.
     pub(crate) mutability: Option<Token![mut]>,
     pub(crate) name: Ident,
     pub(crate) ty: Type,

@@ -36,7 +36,7 @@ struct Asked {
     error: Option<String>,
     /// Parts that its answer lacks, and why, where it is partial.
     without: Vec<(String, String)>,
-    /// What its answer says of itself, where that is that something is undone.
+    /// Shortfall that its answer tells of, if something is undone.
     undone: Option<Undone>,
 }
 
@@ -45,7 +45,7 @@ impl Asked {
         !self.without.is_empty() || self.undone.is_some()
     }
 
-    /// What its answer says of itself, where that is that something is undone.
+    /// Shortfall that its answer tells of, if something is undone.
     fn own_words(&self) -> Option<&'static str> {
         self.undone.map(|undone| match undone {
             Undone::All => "it did nothing of it",

@@ -29,7 +29,7 @@ pub struct Validate {
     /// Prints one JSON object: ok, workflows and faults
     #[arg(long)]
     pub json: bool,
-    /// Where the hub is.
+    /// Address of the hub.
     #[command(flatten)]
     pub hub: Hub,
 }

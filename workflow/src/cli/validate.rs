@@ -55,7 +55,7 @@ pub(super) async fn run(args: &Validate, hub: &str) -> anyhow::Result<ExitCode> 
     })
 }
 
-/// What the agents of a hub offer.
+/// Offers of the agents of a hub.
 async fn offers(hub: &str) -> anyhow::Result<Offers> {
     let client = connect::client(hub, None).await?;
     let agents = client.all_agents(ListAgentsRequest::default()).await?;

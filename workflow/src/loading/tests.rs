@@ -51,7 +51,7 @@ fn loaded(text: &str, offers: Option<&Offers>) -> Result<Workflow, Vec<Fault>> {
     load(&path, offers)
 }
 
-/// What is wrong with a file, a line for each.
+/// Faults of a file, a line for each.
 fn faults(text: &str) -> String {
     let faults = loaded(text, Some(&offers())).expect_err(text);
     let lines = faults.iter().map(|fault| {

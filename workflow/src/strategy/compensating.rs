@@ -1,4 +1,4 @@
-//! What happens when a workflow fails: what is out is called back, then what was done is taken back, the latest first.
+//! Compensation: when a workflow fails, its open steps are called back, then its completed ones are undone, the latest first.
 
 use agenthub_sdk::runs::{Next, RunOutcome};
 use serde_json::Value;
@@ -24,7 +24,7 @@ const RETRY: Retry = Retry {
     jitter: 0.0,
 };
 
-/// What takes a step back that has completed.
+/// Compensation of a completed step.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Undo {
     name: String,
@@ -33,7 +33,7 @@ pub(super) struct Undo {
 }
 
 impl Undo {
-    /// What takes back a step with this output.
+    /// Compensation of a step with this output.
     pub(super) fn of(
         name: &str,
         at_ms: u64,
@@ -62,7 +62,7 @@ impl Undo {
     }
 }
 
-/// What a workflow that has failed does next.
+/// Next steps of a workflow that has failed.
 pub(super) fn next(mut evaluation: Evaluation<'_>, failure: String) -> Next {
     evaluation.wanted.clear();
     let mut out = evaluation.facts.in_flight();

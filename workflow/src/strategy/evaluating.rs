@@ -21,11 +21,11 @@ pub(super) struct Evaluation<'a> {
     pub(super) run: &'a str,
     /// The steps of the run that are wanted.
     pub(super) wanted: Vec<runs::Step>,
-    /// What takes back the steps that have completed.
+    /// Compensations of the completed steps.
     pub(super) undo: Vec<Undo>,
 }
 
-/// How something stands.
+/// State of something.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Standing {
     /// Something of it is out, or waits.
@@ -49,7 +49,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// How the work of a step stands.
+/// State of a step's work.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum WorkState {
     Working,
@@ -58,7 +58,7 @@ pub(super) enum WorkState {
     Cancelled { at_ms: u64 },
 }
 
-/// How a step stands.
+/// State of a step.
 #[derive(Clone, Debug, PartialEq)]
 enum State {
     /// It waits for others, or is at work.
@@ -71,7 +71,7 @@ enum State {
     },
 }
 
-/// What follows for a step from those that it needs.
+/// Consequence for a step of those that it needs.
 enum Readiness {
     Wait,
     Skip(u64),
@@ -79,7 +79,7 @@ enum Readiness {
     Ready(u64),
 }
 
-/// What a join has taken: those that had completed or failed, and those that were called back for it.
+/// Steps that a join has taken: those that had completed or failed, and those that were called back for it.
 #[derive(Debug, Default)]
 struct Joined {
     completed: BTreeSet<String>,

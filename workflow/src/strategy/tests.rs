@@ -12,7 +12,7 @@ use super::*;
 struct Play {
     facts: Facts,
     now_ms: u64,
-    /// What happened, a line for each.
+    /// Events, a line for each.
     told: Vec<String>,
     /// The steps that are out, in their order.
     out: Vec<(StepId, u32, StepRequest)>,

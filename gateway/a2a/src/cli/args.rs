@@ -33,7 +33,7 @@ pub enum A2a {
 pub struct Call {
     /// The agent's address, or that of its card
     pub url: String,
-    /// What to say; - reads it from standard input
+    /// Words to say; - reads them from standard input
     pub text: Option<String>,
     /// The skill to ask for, where the agent chooses by the message's task_type
     #[arg(long, value_name = "ID")]
@@ -129,7 +129,7 @@ pub struct Who {
     /// A client of OAuth 2, and its secret as env:NAME or file:PATH
     #[arg(long, value_name = "CLIENT=SECRET", group = "auth", value_parser = pair)]
     oauth2: Option<(String, SecretRef)>,
-    /// Where its tokens are, if not where the card says
+    /// Address of its tokens, if not the one on the card
     #[arg(long, value_name = "URL", requires = "oauth2")]
     token_url: Option<String>,
     /// A scope of its tokens; may be repeated

@@ -14,7 +14,7 @@ use crate::{
     version::VERSION_HEADER,
 };
 
-/// Where cards are (specification §8.2), and were until 0.3.
+/// Paths of cards (specification §8.2), and those until 0.3.
 const PATHS: [&str; 2] = ["/.well-known/agent-card.json", "/.well-known/agent.json"];
 
 /// Bounds of a card.

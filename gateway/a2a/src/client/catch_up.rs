@@ -294,7 +294,7 @@ mod tests {
         .expect("an event")
     }
 
-    /// What is shown of the last of these events.
+    /// Part that is shown of the last of these events.
     fn check(events: Vec<StreamResponse>, expected: &[StreamResponse]) {
         let mut progress = Progress::default();
         let mut last = Vec::new();

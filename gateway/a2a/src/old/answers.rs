@@ -1,4 +1,4 @@
-//! What servers of 0.3 answer, and what they are asked.
+//! Answers of servers of 0.3, and requests to them.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What a card offers and asks for, and what follows from that.
+//! Capabilities that a card offers and asks for, and their consequences.
 
 use agenthub_a2a::Settings;
 use agenthub_sdk::proto::a2a::{AgentCard, AgentExtension};

@@ -46,7 +46,7 @@ impl Posted {
     }
 }
 
-/// What requests show, in their order, each once in a row: an agent may say twice that it is at work.
+/// States that requests show, in their order, each once in a row: an agent may say twice that it is at work.
 pub(crate) fn shown(posted: &[(String, String)]) -> Vec<&str> {
     let mut shown: Vec<&str> = posted.iter().map(|(_, shows)| shows.as_str()).collect();
     shown.dedup();

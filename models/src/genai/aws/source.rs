@@ -1,4 +1,4 @@
-//! Which source has the AWS credentials: the environment, a profile, a container or an instance?
+//! Source of the AWS credentials: the environment, a profile, a container or an instance.
 //!
 //! The order is that of AWS's own tools: an access key in the environment, a web identity in the environment, the profile that
 //! `AWS_PROFILE` names (else `default`), the container's endpoint, the instance's metadata.

@@ -1,6 +1,6 @@
 //! The store of push notifications: configurations, and the notifications that wait for each. One SQLite file in the data folder, or memory.
 //!
-//! What is recorded of an event and the position in the hub's log up to which events were recorded are one transaction, so that none is
+//! The record of an event and the position in the hub's log up to which events were recorded are one transaction, so that none is
 //! recorded twice and none is missed. A configuration survives a power cut once [`Store::add`] returns; notifications survive the end of the
 //! process, and after a power cut follow from the hub's log again.
 
