@@ -66,7 +66,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     agenthub_mcp::guarded_by(guard::start);
     let settings = Settings::load(&cli.layer(), cli.global.config.as_deref())?;
     #[cfg(feature = "models")]
-    agenthub_sdk::model::genai::install_tls();
+    agenthub_sdk::model::providers::install_tls();
     let runtime = tokio::runtime::Runtime::new().context("cannot start")?;
     let result = runtime.block_on(cmd::run(cli.command, settings));
     // A thread that reads the terminal cannot be ended.

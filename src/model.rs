@@ -32,7 +32,7 @@ const NO_SOONER: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 
 
 #[cfg(feature = "models")]
 async fn provided(settings: &Model) -> anyhow::Result<Arc<dyn LanguageModel>> {
-    use agenthub_sdk::model::genai::{Genai, Secret, Settings};
+    use agenthub_sdk::model::providers::{Genai, Secret, Settings};
     let Model {
         name,
         endpoint,

@@ -5,17 +5,17 @@
 //!
 //! Adapters: [`offline`] answers without any network by matching words, [`scripted`] answers what a test told it to, and [`cassette`] what
 //! another one answered when it was recorded.
-//! With the feature `genai`, the module of that name reaches the hosted and local providers. [`named`] finds the adapter
+//! With the feature `genai`, [`providers`] reaches the hosted and local providers. [`named`] finds the adapter
 //! of a name such as `openai/gpt-5`, [`configured`] the one of [`Settings`].
 
 pub mod cassette;
 mod delta;
 mod error;
-#[cfg(feature = "genai")]
-pub mod genai;
 mod named;
 pub mod numerals;
 pub mod offline;
+#[cfg(feature = "genai")]
+pub mod providers;
 pub mod relevance;
 pub mod scripted;
 mod settings;

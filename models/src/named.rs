@@ -74,7 +74,7 @@ impl<M: LanguageModel + 'static> IntoModel for M {
 
 #[cfg(feature = "genai")]
 fn provided(settings: Settings) -> Result<Arc<dyn LanguageModel>, ModelError> {
-    Ok(Arc::new(super::genai::Genai::new(settings)?))
+    Ok(Arc::new(super::providers::Genai::new(settings)?))
 }
 
 #[cfg(not(feature = "genai"))]

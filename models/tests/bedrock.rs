@@ -1,6 +1,6 @@
 //! Bedrock's `ConverseStream`.
 
-use agenthub_models::genai::{Genai, Settings};
+use agenthub_models::providers::{Genai, Settings};
 use agenthub_models::{ModelError, PromptMessage, Usage};
 use serde_json::{Value, json};
 

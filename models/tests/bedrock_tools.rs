@@ -1,6 +1,6 @@
 //! Tools in Bedrock's `ConverseStream`.
 
-use agenthub_models::genai::Genai;
+use agenthub_models::providers::Genai;
 use agenthub_models::{
     DeltaSink, LanguageModel, ModelError, PromptMessage, ToolSpec, Usage, deltas,
 };

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use agenthub_models::genai::{Genai, Settings};
+use agenthub_models::providers::{Genai, Settings};
 use agenthub_models::{LanguageModel, ModelError, deltas};
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! OpenAI's chat completions, streamed.
 
-use agenthub_models::genai::{Genai, Settings};
+use agenthub_models::providers::{Genai, Settings};
 use agenthub_models::{PromptMessage, Usage};
 use serde_json::{Value, json};
 

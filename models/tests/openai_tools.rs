@@ -1,6 +1,6 @@
 //! Tools in OpenAI's chat completions, streamed.
 
-use agenthub_models::genai::Genai;
+use agenthub_models::providers::Genai;
 use agenthub_models::{
     LanguageModel, ModelError, PromptMessage, PromptRole, ToolSpec, Usage, deltas,
 };

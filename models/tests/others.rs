@@ -1,7 +1,7 @@
 //! The other providers, each with an answer that goes well.
 
 use agenthub_models::Usage;
-use agenthub_models::genai::Genai;
+use agenthub_models::providers::Genai;
 use serde_json::{Value, json};
 
 use crate::contract;

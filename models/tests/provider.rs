@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use agenthub_models::genai::{Genai, Secret, Settings};
+use agenthub_models::providers::{Genai, Secret, Settings};
 use agenthub_models::{
     Completion, DeltaSink, LanguageModel, ModelError, PromptMessage, Request, ToolCall, deltas,
 };

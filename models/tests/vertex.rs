@@ -1,6 +1,6 @@
 //! Vertex AI's `streamGenerateContent`.
 
-use agenthub_models::genai::{Genai, Settings};
+use agenthub_models::providers::{Genai, Settings};
 use agenthub_models::{
     ModelError, PromptMessage, PromptPart, PromptRole, Request, ToolCall, ToolSpec, Usage,
 };

@@ -5,7 +5,11 @@ pub use agenthub_models::*;
 pub use crate::tool_loop::ToolLoopSettings;
 
 pub mod providers {
-    //! Agents on the models of one provider, in one call: [`bedrock_agent`] and [`openai_agent`].
+    //! Hosted and local providers, with the feature `genai`; and agents on the models of one of them, in one call: [`bedrock_agent`] and
+    //! [`openai_agent`].
+
+    #[cfg(feature = "genai")]
+    pub use agenthub_models::providers::*;
 
     pub use crate::providers::{Bedrock, OpenAi, ProviderAgent, bedrock_agent, openai_agent};
 }

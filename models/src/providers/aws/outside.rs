@@ -23,8 +23,8 @@ const MAX_BYTES: usize = 1024 * 1024;
 /// # Errors
 ///
 /// TLS cannot be set up.
-pub(in crate::genai) fn context() -> reqwest::Result<Context> {
-    crate::genai::install_tls();
+pub(in crate::providers) fn context() -> reqwest::Result<Context> {
+    crate::providers::install_tls();
     let client = || {
         Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)

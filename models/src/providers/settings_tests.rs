@@ -1,5 +1,5 @@
 use super::*;
-use crate::genai::aws::Keys;
+use crate::providers::aws::Keys;
 
 fn with_env(settings: &Settings, env: &[(&str, &str)]) -> Result<Resolved, ConfigError> {
     resolve(settings, &|name| {

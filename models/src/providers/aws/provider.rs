@@ -19,7 +19,7 @@ const SESSION: &str = "agenthub";
 type Provider = Arc<dyn reqsign_core::ProvideCredentialDyn<Credential = Credential>>;
 
 /// The credentials of a source for one region.
-pub(in crate::genai) struct AwsCredentials {
+pub(in crate::providers) struct AwsCredentials {
     provider: Provider,
     context: Context,
     region: String,
@@ -29,7 +29,7 @@ pub(in crate::genai) struct AwsCredentials {
 }
 
 impl AwsCredentials {
-    pub(in crate::genai) fn new(source: &Source, region: String, context: Context) -> Self {
+    pub(in crate::providers) fn new(source: &Source, region: String, context: Context) -> Self {
         Self {
             provider: provider(source, &region, &context),
             context,
@@ -44,7 +44,7 @@ impl AwsCredentials {
     }
 
     /// True if nothing says that there are any: this may be an instance of AWS, or none.
-    pub(in crate::genai) fn are_guessed(&self) -> bool {
+    pub(in crate::providers) fn are_guessed(&self) -> bool {
         self.are_guessed
     }
 
@@ -53,7 +53,7 @@ impl AwsCredentials {
     /// # Errors
     ///
     /// [`ModelError::Unauthorized`] where the source has no credentials or refuses to give them, [`ModelError::Unavailable`] where it does not answer.
-    pub(in crate::genai) async fn api_key(&self) -> Result<String, ModelError> {
+    pub(in crate::providers) async fn api_key(&self) -> Result<String, ModelError> {
         let credential = self.credential().await?;
         let key = AccessKey {
             keys: Keys {
@@ -81,7 +81,7 @@ impl AwsCredentials {
 }
 
 /// The reason and the way out where no source has any.
-pub(in crate::genai) const NO_CREDENTIALS: &str = "no AWS credentials were found: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and \
+pub(in crate::providers) const NO_CREDENTIALS: &str = "no AWS credentials were found: set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and \
      AWS_SECRET_ACCESS_KEY, or AWS_PROFILE";
 
 const NO_LOGIN: &str =

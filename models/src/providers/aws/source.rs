@@ -14,11 +14,11 @@ use crate::Secret;
 const MAX_ROLES: usize = 5;
 
 /// A variable of the environment.
-pub(in crate::genai) type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub(in crate::providers) type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// A source of credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::genai) enum Source {
+pub(in crate::providers) enum Source {
     /// Keys that are known already.
     Keys(Keys),
     /// A role that is assumed with the token in a file, which a cluster puts there.
@@ -37,7 +37,7 @@ pub(in crate::genai) enum Source {
 
 /// A role to assume.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::genai) struct Role {
+pub(in crate::providers) struct Role {
     pub(super) arn: String,
     pub(super) session_name: Option<String>,
     pub(super) external_id: Option<String>,
@@ -46,7 +46,7 @@ pub(in crate::genai) struct Role {
 
 /// A role that a token lets assume.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::genai) struct WebIdentity {
+pub(in crate::providers) struct WebIdentity {
     pub(super) role_arn: String,
     pub(super) token_file: PathBuf,
     pub(super) session_name: Option<String>,
@@ -54,7 +54,7 @@ pub(in crate::genai) struct WebIdentity {
 
 /// A role of an account in IAM Identity Center.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::genai) struct Sso {
+pub(in crate::providers) struct Sso {
     pub(super) start_url: String,
     pub(super) region: String,
     pub(super) account: String,
@@ -62,7 +62,7 @@ pub(in crate::genai) struct Sso {
 }
 
 /// The shared files, `~/.aws/config` and `~/.aws/credentials`, and the profile of them that is used.
-pub(in crate::genai) struct Profiles {
+pub(in crate::providers) struct Profiles {
     config: Ini,
     credentials: Ini,
     /// The profile's name, and whether somebody named it.
@@ -76,7 +76,7 @@ impl Profiles {
     /// # Errors
     ///
     /// The file that cannot be read, and why.
-    pub(in crate::genai) fn read(env: Env<'_>) -> Result<Self, String> {
+    pub(in crate::providers) fn read(env: Env<'_>) -> Result<Self, String> {
         let named = env("AWS_PROFILE").or_else(|| env("AWS_DEFAULT_PROFILE"));
         Ok(Self {
             config: read(env, "AWS_CONFIG_FILE", ".aws/config")?,
@@ -87,7 +87,7 @@ impl Profiles {
     }
 
     /// The region of the profile.
-    pub(in crate::genai) fn region(&self) -> Option<&str> {
+    pub(in crate::providers) fn region(&self) -> Option<&str> {
         self.get(&self.profile, "region")
     }
 
@@ -96,7 +96,7 @@ impl Profiles {
     /// # Errors
     ///
     /// The profile cannot be used, with what to change.
-    pub(in crate::genai) fn source(&self, env: Env<'_>) -> Result<Source, String> {
+    pub(in crate::providers) fn source(&self, env: Env<'_>) -> Result<Source, String> {
         if let Some(keys) = environment(env)? {
             return Ok(Source::Keys(keys));
         }
