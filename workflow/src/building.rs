@@ -1,286 +1,47 @@
 //! Makes steps of what the file says of each, whichever form it has. How steps follow one another is added by [`linear`](crate::linear) and
 //! [`graph`](crate::graph).
 
+mod kind;
+mod naming;
+
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use self::kind::check_fields;
 use crate::{
-    file::{self, Duration, ExecutionMode, JoinPolicy, JoinWord, LoopError, OnFailure, StepType},
+    file::{self, Duration, ExecutionMode, JoinPolicy, JoinWord, LoopError, OnFailure},
     finding::{At, Finding, within},
     model::{Call, Each, Join, Retry, Step, Work},
     template::{Template, condition, template},
 };
 
-/// Names of steps that mean something else: in references, or `undo` before the steps of compensations.
-const RESERVED: [&str; 7] = [
-    "workflow",
-    "loop",
-    "steps",
-    "input",
-    "objective",
-    "thread",
-    "undo",
-];
+pub(crate) use self::{
+    kind::{Form, Kind},
+    naming::{Written, named},
+};
 
 /// Items of a loop, at most, if the file does not say.
 const MAX_ITEMS: u32 = 1_000;
-
-/// The form of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    Graph,
-    Linear,
-}
-
-/// A step as the file has it, with its path.
-#[derive(Clone, Debug)]
-pub(crate) struct Written {
-    pub(crate) name: String,
-    pub(crate) at: At,
-    pub(crate) step: file::Step,
-}
-
-/// The steps of a list or mapping, each with its name. Steps without a usable name are findings.
-pub(crate) fn named(
-    steps: &file::Steps,
-    at: &At,
-    taken: &mut BTreeSet<String>,
-    findings: &mut Vec<Finding>,
-) -> Vec<Written> {
-    let mut written = Vec::new();
-    for (key, step) in steps.all() {
-        let at = within(at, &key);
-        let Some(name) = step.id.clone() else {
-            let help = "give it a name of its own: `id: …`";
-            findings.push(Finding::at(at, "a step has no `id`", help).key());
-            continue;
-        };
-        let is_map = matches!(steps, file::Steps::Map(_));
-        let place = match is_map && name == key {
-            true => Finding::at(at.clone(), "", "").key(),
-            false => Finding::at(within(&at, "id"), "", ""),
-        };
-        if is_map && name != key {
-            let message = format!("the step `{key}` has another `id`: `{name}`");
-            let help = format!("leave `id` out, or write `id: {key}`");
-            findings.push(Finding {
-                message,
-                help,
-                ..place.clone()
-            });
-        }
-        let is_name = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_-".contains(&b);
-        let begins = name.bytes().next().is_some_and(|b| b.is_ascii_lowercase());
-        if !begins || name.len() > 64 || !name.bytes().all(is_name) {
-            let message = format!("`{name}` is no name for a step");
-            let help = "a name is 1 to 64 of a-z, 0-9, `_` and `-`, and begins with a letter";
-            let help = help.to_owned();
-            findings.push(Finding {
-                message,
-                help,
-                ..place.clone()
-            });
-        } else if RESERVED.contains(&name.as_str()) {
-            let message = format!("`{name}` is no name for a step: it means something else");
-            let help = "choose another name".to_owned();
-            findings.push(Finding {
-                message,
-                help,
-                ..place.clone()
-            });
-        }
-        if !taken.insert(name.clone()) {
-            let message = format!("there are two steps `{name}`");
-            let help = "give each a name of its own, in loops as well".to_owned();
-            findings.push(Finding {
-                message,
-                help,
-                ..place
-            });
-        }
-        written.push(Written { name, at, step });
-    }
-    if written.len() > file::MAX_STEPS {
-        let message = format!("there are {} steps", written.len());
-        let help = format!("at most {} are allowed", file::MAX_STEPS);
-        findings.push(Finding::at(at.clone(), message, help).key());
-    }
-    written
-}
-
-/// Kind of a step, by its fields.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Call,
-    Wait,
-    Approve,
-    Decide,
-    Parallel,
-    Loop,
-    ForkJoin,
-    Body,
-}
-
-impl Kind {
-    fn words(self) -> &'static str {
-        match self {
-            Self::Call => "a step of an agent",
-            Self::Wait => "a wait",
-            Self::Approve => "an approval",
-            Self::Decide => "a decision",
-            Self::Parallel => "a `parallel`",
-            Self::Loop | Self::Body => "a loop",
-            Self::ForkJoin => "a `fork_join`",
-        }
-    }
-
-    /// The kind of a step; call if nothing says so.
-    pub(crate) fn of(step: &file::Step) -> Self {
-        match step.r#type {
-            Some(StepType::Conditional) => return Self::Decide,
-            Some(StepType::Parallel) => return Self::Parallel,
-            Some(StepType::Loop) => return Self::Loop,
-            Some(StepType::ForkJoin) => return Self::ForkJoin,
-            Some(StepType::Agent) => return Self::Call,
-            None => {}
-        }
-        match step {
-            step if step.r#if.is_some() => Self::Decide,
-            step if step.wait.is_some() => Self::Wait,
-            step if step.approve.is_some() => Self::Approve,
-            step if step.steps.is_some() => Self::Body,
-            step if step.parallel_steps.is_some() => Self::Parallel,
-            step if step.loop_config.is_some() => Self::Loop,
-            step if step.fork_join_config.is_some() => Self::ForkJoin,
-            step if step.condition.is_some() => Self::Decide,
-            _ => Self::Call,
-        }
-    }
-}
-
-/// The fields of a step that are there, by what they belong to.
-fn misplaced(step: &file::Step, kind: Kind, form: Form) -> Vec<(&'static str, String)> {
-    use Kind::{Approve, Body, Call, Decide, ForkJoin, Loop, Parallel, Wait};
-    let any = [Call, Wait, Approve, Decide, Parallel, Loop, ForkJoin, Body];
-    let of: [(&'static str, bool, &[Kind]); 25] = [
-        ("agent", step.agent.is_some(), &[Call]),
-        ("agent_name", step.agent_name.is_some(), &[Call]),
-        ("skill", step.skill.is_some(), &[Call]),
-        ("text", step.text.is_some(), &[Call]),
-        ("input", step.input.is_some(), &[Call, Approve]),
-        (
-            "input_mapping",
-            step.input_mapping.is_some(),
-            &[Call, Approve],
-        ),
-        ("wait", step.wait.is_some(), &[Wait]),
-        ("approve", step.approve.is_some(), &[Approve]),
-        ("if", step.r#if.is_some(), &[Decide]),
-        ("then", step.then.is_some(), &[Decide]),
-        ("else", step.r#else.is_some(), &[Decide]),
-        (
-            "for_each",
-            step.for_each.is_some(),
-            &[Call, Wait, Approve, Body],
-        ),
-        ("steps", step.steps.is_some(), &[Body]),
-        ("condition", step.condition.is_some(), &[Decide]),
-        ("if_true_step", step.if_true_step.is_some(), &[Decide]),
-        ("if_false_step", step.if_false_step.is_some(), &[Decide]),
-        ("parallel_steps", step.parallel_steps.is_some(), &[Parallel]),
-        (
-            "max_parallelism",
-            step.max_parallelism.is_some(),
-            &[Parallel],
-        ),
-        ("loop_config", step.loop_config.is_some(), &[Loop]),
-        (
-            "fork_join_config",
-            step.fork_join_config.is_some(),
-            &[ForkJoin],
-        ),
-        ("retry", step.retry.is_some(), &[Call]),
-        ("timeout", step.timeout.is_some(), &[Call, Approve]),
-        ("fallback", step.fallback.is_some(), &[Call]),
-        ("compensate", step.compensate.is_some(), &[Call]),
-        (
-            "on_failure",
-            step.on_failure.is_some(),
-            &[Call, Wait, Approve, Loop, Body],
-        ),
-    ];
-    let mut wrong: Vec<(&'static str, String)> = of
-        .into_iter()
-        .filter(|(_, is_there, kinds)| *is_there && !kinds.contains(&kind))
-        .map(|(field, _, kinds)| {
-            let words: Vec<&str> = any
-                .iter()
-                .filter(|k| kinds.contains(k))
-                .map(|k| k.words())
-                .collect();
-            (field, format!("it belongs to {}", words.join(", ")))
-        })
-        .collect();
-    let linear = [
-        ("next_step", step.next_step.is_some()),
-        ("condition", step.condition.is_some()),
-        ("if_true_step", step.if_true_step.is_some()),
-        ("if_false_step", step.if_false_step.is_some()),
-        ("parallel_steps", step.parallel_steps.is_some()),
-        ("loop_config", step.loop_config.is_some()),
-        ("fork_join_config", step.fork_join_config.is_some()),
-    ];
-    let graph = [
-        ("depends_on", step.depends_on.is_some()),
-        ("join", step.join.is_some()),
-        ("others", step.others.is_some()),
-        ("if", step.r#if.is_some()),
-        ("then", step.then.is_some()),
-        ("else", step.r#else.is_some()),
-        ("steps", step.steps.is_some()),
-    ];
-    let (others, why) = match form {
-        Form::Graph => (
-            linear.as_slice(),
-            "it is of the form with `start_step`, which this file does not have: use `depends_on`, `if` or `for_each`",
-        ),
-        Form::Linear => (
-            graph.as_slice(),
-            "it is of the form without `start_step`: use `next_step`, `conditional` or `loop`",
-        ),
-    };
-    for (field, is_there) in others {
-        if *is_there && !wrong.iter().any(|(other, _)| other == field) {
-            wrong.push((field, why.to_owned()));
-        }
-    }
-    wrong
-}
-
 /// A step without what it depends on, and without the steps of a loop.
 pub(crate) fn step(written: &Written, form: Form, findings: &mut Vec<Finding>) -> Step {
     let Written { name, at, step } = written;
     let kind = Kind::of(step);
-    for (field, help) in misplaced(step, kind, form) {
-        let message = format!("`{field}` is not for {}", kind.words());
-        findings.push(Finding::at(within(at, field), message, help).key());
-    }
-    with_what_it_belongs_to(step, kind, at, findings);
+    check_fields(step, kind, form, at, findings);
     let work = work(step, kind, at, findings);
     let when = step.when.as_ref();
     let when = when.and_then(|text| condition(text, &within(at, "when"), findings));
-    let compensate = step.compensate.as_ref().map(|call| {
+    let compensate = step.compensate.as_ref().map(|written| {
         let at = within(at, "compensate");
-        let agent = call.agent.clone().unwrap_or_default();
-        let asked = Asked {
+        let agent = written.agent.clone().unwrap_or_default();
+        let call = WrittenCall {
             agent,
             agent_field: "agent",
-            skill: call.skill.clone().unwrap_or_default(),
-            text: call.text.as_deref(),
-            input: call.input.as_ref().map(|input| ("input", input)),
+            skill: written.skill.clone().unwrap_or_default(),
+            text: written.text.as_deref(),
+            input: written.input.as_ref().map(|input| ("input", input)),
         };
-        asked.call(&at, findings)
+        call.read(&at, findings)
     });
     Step {
         name: name.clone(),
@@ -302,46 +63,8 @@ pub(crate) fn step(written: &Written, form: Form, findings: &mut Vec<Finding>) -
     }
 }
 
-/// Fields that mean nothing without another one.
-fn with_what_it_belongs_to(step: &file::Step, kind: Kind, at: &At, findings: &mut Vec<Finding>) {
-    let is_loop = step.for_each.is_some() || kind == Kind::Loop;
-    let pairs = [
-        ("parallel", step.parallel.is_some(), "for_each", is_loop),
-        ("max_items", step.max_items.is_some(), "for_each", is_loop),
-        (
-            "on_item_failure",
-            step.on_item_failure.is_some(),
-            "for_each",
-            is_loop,
-        ),
-        ("steps", step.steps.is_some(), "for_each", is_loop),
-        (
-            "join",
-            step.join.is_some(),
-            "depends_on",
-            step.depends_on.is_some(),
-        ),
-        ("others", step.others.is_some(), "join", step.join.is_some()),
-    ];
-    for (field, is_there, of, is_other_there) in pairs {
-        if is_there && !is_other_there {
-            let message = format!("`{field}` means nothing without `{of}`");
-            let help = format!("add `{of}`, or leave `{field}` out");
-            findings.push(Finding::at(within(at, field), message, help).key());
-        }
-    }
-    if step.agent.is_some() && step.agent_name.is_some() {
-        let message = "`agent` and `agent_name` are the same";
-        findings.push(Finding::at(within(at, "agent_name"), message, "keep one of them").key());
-    }
-    if step.input.is_some() && step.input_mapping.is_some() {
-        let message = "`input` and `input_mapping` are the same";
-        findings.push(Finding::at(within(at, "input_mapping"), message, "keep one of them").key());
-    }
-}
-
 /// Request to an agent, as it is written.
-struct Asked<'f> {
+struct WrittenCall<'f> {
     agent: String,
     agent_field: &'f str,
     skill: String,
@@ -349,8 +72,8 @@ struct Asked<'f> {
     input: Option<(&'f str, &'f Map<String, Value>)>,
 }
 
-impl Asked<'_> {
-    fn call(self, at: &At, findings: &mut Vec<Finding>) -> Call {
+impl WrittenCall<'_> {
+    fn read(self, at: &At, findings: &mut Vec<Finding>) -> Call {
         if self.agent.is_empty() && self.skill.is_empty() {
             let help = "write `agent: …`, `skill: …`, or both";
             findings.push(Finding::at(at.clone(), "nobody is asked here", help).key());
@@ -385,7 +108,7 @@ fn work(step: &file::Step, kind: Kind, at: &At, findings: &mut Vec<Finding>) -> 
     match kind {
         Kind::Call => {
             let agent = step.agent.clone().or_else(|| step.agent_name.clone());
-            let asked = Asked {
+            let call = WrittenCall {
                 agent: agent.unwrap_or_default(),
                 agent_field: match step.agent {
                     Some(_) => "agent",
@@ -395,7 +118,7 @@ fn work(step: &file::Step, kind: Kind, at: &At, findings: &mut Vec<Finding>) -> 
                 text: step.text.as_deref(),
                 input,
             };
-            Work::Call(asked.call(at, findings))
+            Work::Call(call.read(at, findings))
         }
         Kind::Wait => Work::Wait(step.wait.as_ref().map_or(0, Duration::ms)),
         Kind::Approve => {

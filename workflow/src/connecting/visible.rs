@@ -1,0 +1,251 @@
+//! The steps that can be read at one place of a workflow, as a plan of runs: the workflow's input and the loop are steps of their own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use agenthub_sdk::runs::plan::{
+    self, Fault, Limits, Offer, Plan, PlanStep, Recovery, StepName, Terms,
+};
+use serde_json::{Map, Value, json};
+
+use super::Offers;
+use crate::{
+    file::OnFailure,
+    model::{Graph, Join, Step, Work, Workflow},
+    reference::{Field, Source},
+    template::{Insert, Template},
+};
+
+/// Name of the step whose payload is checked, which no step of a workflow may have.
+const PROBE: &str = "undo";
+
+/// The steps that can be read at a place, as a plan of runs.
+pub(super) struct Visible {
+    pub(super) plan: Plan,
+    offers: Vec<Offer>,
+}
+
+impl Visible {
+    /// The steps of a graph and those around it. `items` is the list of the loop that the place is in.
+    pub(super) fn of(
+        workflow: &Workflow,
+        known: &Offers,
+        graph: &Graph,
+        outer: &[&Step],
+        items: Option<&Template>,
+    ) -> Self {
+        let mut visible = Self {
+            plan: Plan::default(),
+            offers: Vec::new(),
+        };
+        let input = json!({
+            "type": "object",
+            "properties": { "input": workflow.input },
+            "required": ["input"],
+        });
+        visible.add_own("workflow", Some(input), false);
+        visible.add_own("steps", None, false);
+        for step in outer.iter().copied().chain(&graph.steps) {
+            visible.add_step(step, known);
+        }
+        let item = items.and_then(|items| element(items, &visible));
+        let loop_shown = json!({
+            "type": "object",
+            "properties": {
+                "item": item.unwrap_or(Value::Bool(true)),
+                "index": { "type": "integer" },
+                "count": { "type": "integer" },
+                "is_first": { "type": "boolean" },
+                "is_last": { "type": "boolean" },
+            },
+        });
+        visible.add_own("loop", Some(loop_shown), false);
+        visible
+    }
+
+    fn add_step(&mut self, step: &Step, known: &Offers) {
+        let asked = match (&step.work, &step.each) {
+            (Work::Call(call), None) => Some((call, known.meant(&call.agent, &call.skill))),
+            _ => None,
+        };
+        match asked.filter(|(_, offers)| !offers.is_empty()) {
+            None => self.add_own(&step.name, own_output(step, known), may_be_absent(step)),
+            Some((call, offers)) => {
+                let capability = match &*call.skill {
+                    "" => offers[0].capability.clone(),
+                    skill => skill.to_owned(),
+                };
+                let agent = (!call.agent.is_empty()).then(|| call.agent.clone());
+                let offers = offers.into_iter().map(|offer| Offer {
+                    output: offer.output.map(with_text),
+                    ..offer
+                });
+                let step_of_plan = PlanStep {
+                    agent,
+                    ..PlanStep::new(capability, empty())
+                };
+                self.add(&step.name, step_of_plan, offers, may_be_absent(step));
+            }
+        }
+    }
+
+    /// Adds a value that no agent gives.
+    fn add_own(&mut self, name: &str, output: Option<Value>, may_be_absent: bool) {
+        let capability = format!("own:{name}");
+        let step = PlanStep::new(capability.clone(), empty());
+        let offer = Offer {
+            capability,
+            output,
+            ..Offer::default()
+        };
+        self.add(name, step, [offer], may_be_absent);
+    }
+
+    fn add(
+        &mut self,
+        name: &str,
+        step: PlanStep,
+        offers: impl IntoIterator<Item = Offer>,
+        may_be_absent: bool,
+    ) {
+        // A name that is none for plans is none for workflows, which is told elsewhere.
+        let Ok(name) = name.parse::<StepName>() else {
+            return;
+        };
+        for offer in offers {
+            if !self.offers.contains(&offer) {
+                self.offers.push(offer);
+            }
+        }
+        let recovery = match may_be_absent {
+            true => Recovery::Skip,
+            false => Recovery::Fail,
+        };
+        self.plan.steps.insert(name, PlanStep { recovery, ..step });
+    }
+
+    /// Reasons why a payload does not fit what an offer takes.
+    pub(super) fn unfit(&self, payload: &Value, offer: &Offer) -> Vec<String> {
+        let Ok(name) = PROBE.parse::<StepName>() else {
+            return Vec::new();
+        };
+        let mut plan = self.plan.clone();
+        let step = PlanStep::new(offer.capability.clone(), payload.clone());
+        plan.steps.insert(name.clone(), step);
+        let nothing = NoFacts::default();
+        match plan::fits(&plan, name.as_str(), offer, &self.terms(&nothing)) {
+            Ok(()) => Vec::new(),
+            Err(faults) => faults
+                .into_iter()
+                .map(|fault| match fault {
+                    Fault::Unfit { why, .. } => why,
+                    other => other.to_string(),
+                })
+                .collect(),
+        }
+    }
+
+    /// The terms on which plans are checked.
+    pub(super) fn terms<'t>(&'t self, nothing: &'t NoFacts) -> Terms<'t> {
+        Terms {
+            offers: &self.offers,
+            input: &nothing.value,
+            thread: &nothing.value,
+            begun: &nothing.names,
+            failed: &nothing.names,
+            outputs: &nothing.outputs,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// Facts of a run that has not begun.
+#[derive(Default)]
+pub(super) struct NoFacts {
+    value: Value,
+    names: BTreeSet<String>,
+    outputs: BTreeMap<String, Value>,
+}
+
+/// The output of a step that no agent gives.
+fn own_output(step: &Step, known: &Offers) -> Option<Value> {
+    let text = json!({ "type": "string" });
+    if step.each.is_some() {
+        let item = match &step.work {
+            Work::Call(call) => match known.meant(&call.agent, &call.skill).as_slice() {
+                [only] => only.output.clone().map(with_text),
+                _ => None,
+            },
+            _ => None,
+        };
+        return Some(json!({
+            "type": "object",
+            "properties": {
+                "iterations": { "type": "array", "items": item.unwrap_or(Value::Bool(true)) },
+                "total_count": { "type": "integer" },
+                "failed": { "type": "array" },
+            },
+        }));
+    }
+    match &step.work {
+        Work::Approve { .. } => Some(json!({
+            "type": "object",
+            "properties": { "approved": { "type": "boolean" }, "by": text, "comment": text },
+        })),
+        Work::Decide { .. } => Some(json!({
+            "type": "object",
+            "properties": { "decision": { "type": "boolean" } },
+        })),
+        _ => None,
+    }
+}
+
+/// True if there may be no output of a step, though the run goes on.
+fn may_be_absent(step: &Step) -> bool {
+    step.when.is_some()
+        || step.on_failure == OnFailure::Continue
+        || step.is_contained
+        || step.needs.iter().any(|need| need.branch.is_some())
+        || step.join != Join::All
+}
+
+/// The schema of a list's items, as far as it is known.
+fn element(items: &Template, visible: &Visible) -> Option<Value> {
+    let Template::Whole(Insert::Reference(reference)) = items else {
+        return None;
+    };
+    let (name, path) = match &reference.source {
+        Source::Input => (
+            "workflow",
+            ["input".to_owned()]
+                .into_iter()
+                .chain(reference.path.iter().cloned())
+                .collect(),
+        ),
+        Source::Step(step, Field::Output) => (step.as_str(), reference.path.clone()),
+        _ => return None,
+    };
+    let step = visible.plan.steps.get(name)?;
+    let mut offers = visible
+        .offers
+        .iter()
+        .filter(|o| o.capability == step.capability);
+    let schema = offers.next()?.output.as_ref()?;
+    let at = path.iter().try_fold(schema, |schema, part: &String| {
+        schema["properties"].get(part)
+    })?;
+    at.get("items").cloned()
+}
+
+/// An agent's output has its words as `text` as well.
+fn with_text(mut schema: Value) -> Value {
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties
+            .entry("text")
+            .or_insert_with(|| json!({ "type": "string" }));
+    }
+    schema
+}
+
+fn empty() -> Value {
+    Value::Object(Map::new())
+}
