@@ -129,7 +129,7 @@ impl From<Fields> for StartRunRequest {
             budget: fields.budget.map(Into::into),
             thread_id: fields.thread_id.unwrap_or_default(),
             series: fields.series.unwrap_or_default(),
-            idempotency_key: String::new(),
+            ..Self::default()
         }
     }
 }

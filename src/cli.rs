@@ -8,6 +8,7 @@ mod log;
 mod mcp;
 mod runs;
 mod sop;
+mod workflow;
 
 use std::path::PathBuf;
 
@@ -17,7 +18,6 @@ use agenthub_terminal::{
     commands::{Mailboxes, Publish, Tasks},
     flags::{Folder, Hub, Json, Keep, Model, Serve},
 };
-use agenthub_workflow::cli::WorkflowCommand;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -26,7 +26,8 @@ pub(crate) use agents::Agents;
 pub(crate) use cortex::Cortex;
 pub(crate) use log::Log;
 pub(crate) use mcp::Mcp;
-pub(crate) use runs::{Answer, CortexAt, Form, Limits, Run, Runs};
+pub(crate) use runs::{Answer, CortexAt, DisplayFlags, Form, Limits, Run, Runs};
+pub(crate) use workflow::{Workflow, WorkflowRun};
 
 use self::layers::Layers;
 use crate::settings::Layer;
@@ -74,9 +75,9 @@ pub(crate) enum Command {
     /// Runs, asks and checks teams of agents that are written in Markdown
     #[command(subcommand)]
     Sop(Sop),
-    /// Checks and draws workflows, and prints the schema of their files
+    /// Carries out, checks and draws workflows: plans that people write
     #[command(subcommand)]
-    Workflow(WorkflowCommand),
+    Workflow(Workflow),
     /// Serves the hub's agents as tools to any MCP client, over stdin and stdout or over HTTP
     Mcp(Mcp),
     /// Shows and asks agents elsewhere, over A2A
@@ -151,10 +152,7 @@ impl Cli {
             Command::Run(run) => run.layer(),
             Command::Runs(runs) => runs.layer(),
             Command::Sop(sop) => sop.layer(),
-            Command::Workflow(WorkflowCommand::Validate(validate)) => Layer {
-                hub: validate.hub.hub.clone(),
-                ..Layer::default()
-            },
+            Command::Workflow(workflow) => workflow.layer(),
             Command::Mcp(mcp) => mcp.layer(),
             Command::Log(log) => Layer {
                 data: log.data().cloned(),

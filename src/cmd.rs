@@ -1,6 +1,7 @@
 //! The commands, one file each; those that only ask a hub are in the terminal's room.
 
 mod agent;
+mod asking;
 mod broker;
 mod chat;
 pub(crate) mod completions;
@@ -12,6 +13,7 @@ mod run;
 mod runs;
 mod sop;
 mod up;
+mod workflow;
 
 use std::process::ExitCode;
 
@@ -41,10 +43,7 @@ pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<
         Command::Run(args) => return run::run(*args, &settings).await,
         Command::Runs(args) => return runs::run(args, &settings).await,
         Command::Sop(args) => return sop::run(args, settings).await,
-        Command::Workflow(args) => {
-            log(CLIENT_LEVEL)?;
-            return agenthub_workflow::cli::run(args, &settings.hub).await;
-        }
+        Command::Workflow(args) => return workflow::run(args, &settings).await,
         Command::Broker(args) => {
             log(SERVER_LEVEL)?;
             broker::run(&args, &settings).await?;

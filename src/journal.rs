@@ -15,7 +15,10 @@ use agenthub_cortex::Others;
 use agenthub_proto::slug::slug;
 use agenthub_sdk::{
     AgentBuilder,
-    runs::{Journal, journal::SqliteJournal},
+    runs::{
+        Journal,
+        journal::{MemoryJournal, SqliteJournal},
+    },
 };
 use anyhow::{Context, bail};
 use uuid::Uuid;
@@ -77,6 +80,14 @@ impl Kept {
             Some(journal) => agent.journal(journal.clone()),
             None => agent,
         }
+    }
+
+    /// Keeps the runs in memory where they are not kept in a file, as a map for those who show them.
+    pub(crate) fn in_memory(&mut self) -> BTreeMap<String, Arc<dyn Journal>> {
+        let journal = self
+            .journal
+            .get_or_insert_with(|| Arc::new(MemoryJournal::default()));
+        BTreeMap::from([("memory".to_owned(), Arc::clone(journal))])
     }
 
     fn open_in(folder: &Path, keep: Option<Duration>, agent: &str) -> anyhow::Result<Self> {

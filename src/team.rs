@@ -52,7 +52,7 @@ pub(crate) struct Team {
 }
 
 impl Team {
-    /// Starts them, all at once. Their runs go on where the last process with the same data folder left them.
+    /// Starts them, all at once; `workflows` has the runs of workflows. Their runs go on where the last process with the same data folder left them.
     ///
     /// # Errors
     ///
@@ -62,6 +62,7 @@ impl Team {
         model: &Arc<dyn LanguageModel>,
         settings: &Settings,
         telemetry: &Telemetry,
+        workflows: Kept,
     ) -> anyhow::Result<Self> {
         let specialists = Specialist::ALL.map(|specialist| async move {
             let kept = Kept::open(settings.data(), &settings.keep_runs, specialist.name()).await?;
@@ -69,9 +70,16 @@ impl Team {
             let agent = start(telemetry.of(builder), hub, specialist.name()).await?;
             anyhow::Ok((agent, kept))
         });
+        let workflows = async {
+            let builder = workflows.lasting(agenthub_workflow::agent());
+            let agent = start(telemetry.of(builder), hub, agenthub_workflow::NAME).await?;
+            anyhow::Ok((agent, workflows))
+        };
         let echo = start(echo::agent(echo::NAME), hub, echo::NAME);
-        let (echo, specialists) = tokio::try_join!(echo, try_join_all(specialists))?;
-        let (mut agents, kept): (Vec<_>, Vec<_>) = specialists.into_iter().unzip();
+        let (echo, workflows, specialists) =
+            tokio::try_join!(echo, workflows, try_join_all(specialists))?;
+        let all = specialists.into_iter().chain([workflows]);
+        let (mut agents, kept): (Vec<_>, Vec<_>) = all.unzip();
         agents.insert(0, echo);
         Ok(Self {
             agents,
@@ -81,7 +89,10 @@ impl Team {
 
     /// Their ids.
     pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-        std::iter::once(echo::NAME).chain(Specialist::ALL.map(Specialist::name))
+        [echo::NAME]
+            .into_iter()
+            .chain(Specialist::ALL.map(Specialist::name))
+            .chain([agenthub_workflow::NAME])
     }
 
     /// Waits until the directory has all of them.

@@ -17,7 +17,14 @@ fn an_agent_that_comes_late_can_be_asked_at_once() {
     let (system, _up) = System::up();
     assert_eq!(
         ids(&system.json(&["agents", "list", "--json"])),
-        ["agent_echo", "cortex", "qa", "strategy", "writer"]
+        [
+            "agent_echo",
+            "cortex",
+            "qa",
+            "strategy",
+            "workflows",
+            "writer"
+        ]
     );
     let watch = system.start(&["agents", "watch", "--json"]);
     watch.line_with("agent_echo");
@@ -32,6 +39,7 @@ fn an_agent_that_comes_late_can_be_asked_at_once() {
             "cortex",
             "qa",
             "strategy",
+            "workflows",
             "writer"
         ]
     );

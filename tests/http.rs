@@ -12,14 +12,20 @@ use serde_json::Value;
 use crate::harness::{PATIENCE, Process, System, eventually, free_address};
 
 /// A response that is read as it arrives.
-struct Answer {
-    status: u16,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
     head: String,
     body: BufReader<TcpStream>,
 }
 
 /// Sends a request; with HTTP/1.0, so that the response is not chunked.
-fn send(address: &str, method: &str, path: &str, headers: &str, body: &str) -> Option<Answer> {
+pub(crate) fn send(
+    address: &str,
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &str,
+) -> Option<Answer> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).expect("a time");
     let length = body.len();
@@ -39,13 +45,13 @@ fn send(address: &str, method: &str, path: &str, headers: &str, body: &str) -> O
 }
 
 impl Answer {
-    fn text(mut self) -> String {
+    pub(crate) fn text(mut self) -> String {
         let mut text = String::new();
         self.body.read_to_string(&mut text).expect("text");
         text
     }
 
-    fn json(self) -> Value {
+    pub(crate) fn json(self) -> Value {
         serde_json::from_str(&self.text()).expect("JSON")
     }
 

@@ -37,3 +37,4 @@ mod terminal;
 mod tools;
 mod turns;
 mod undone;
+mod workflows;

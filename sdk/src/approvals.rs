@@ -11,11 +11,13 @@ use agenthub_proto::{
     a2a::{Message, Part, Role},
     agenthub::AgentEventMetadata,
 };
-use agenthub_runs::{Decision, RunId};
+use agenthub_runs::{Approval, Decision, RunId};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::oneshot;
 use uuid::Uuid;
+
+use crate::TaskContext;
 
 /// The task type of a message that answers a question. No handler gets it.
 pub(crate) const DECISION: &str = "agenthub.approval.decision";
@@ -43,6 +45,18 @@ struct Answer {
     run: RunId,
     approval: String,
     decision: Decision,
+}
+
+impl TaskContext {
+    /// Waits for a person's decision on an approval that a step of this task's run asks for: what
+    /// [`World::approve`](agenthub_runs::World::approve) of a run does. The message is not among those that the agent handles meanwhile.
+    /// Dropping the future withdraws the question.
+    pub async fn decision(&self, approval: &Approval) -> Decision {
+        // Without a place, no answer could come.
+        let _lent = self.inner.slots.lend_for_person().await;
+        let approvals = self.client().approvals();
+        approvals.ask(&self.run_id(), &approval.id).await
+    }
 }
 
 impl Approvals {

@@ -4,9 +4,8 @@ use std::process::ExitCode;
 
 use agenthub_proto::cortex::{Constraints, ListRunsRequest, RunBudget, StartRunRequest};
 use agenthub_terminal::{
-    calls, output,
-    run::{Line, ResultFile, Trouble, Watching, watch},
-    stop::Signals,
+    output,
+    run::{Line, Trouble},
     usage::WrongUsage,
 };
 use anyhow::anyhow;
@@ -14,7 +13,7 @@ use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::{
-    place::{Here, Place},
+    asking::Asking,
     runs::{budget, constraints},
 };
 use crate::{brief::Source, cli::Run, settings::Settings};
@@ -28,54 +27,16 @@ const PAUSE: std::time::Duration = std::time::Duration::from_millis(500);
 /// Starts a run and shows it until it ends.
 pub(super) async fn run(args: Run, settings: &Settings) -> anyhow::Result<ExitCode> {
     let source = args.brief.as_deref().map(Source::read).transpose()?;
-    let output = args.shown.output.as_deref();
-    let output = output.map(ResultFile::at).transpose()?;
     let request = request(source.as_ref(), &args)?;
-    let mut signals = Signals::new()?;
-    let here = match args.detach {
-        true => Here::Never,
-        false => Here::by_flag(args.here),
+    let asking = Asking {
+        at: &args.at,
+        shown: &args.shown,
+        detach: args.detach,
+        here: args.here,
+        model: args.model.model.as_deref(),
     };
-    let Some(mut place) = Place::find(
-        &args.at,
-        here,
-        args.model.model.as_deref(),
-        settings,
-        &mut signals,
-    )
-    .await?
-    else {
-        return Ok(ExitCode::FAILURE);
-    };
-    let (line, farewell, is_here) = (place.line(), place.farewell(), place.is_here());
-    let shown = async {
-        let run = start(&line, request, source.as_ref()).await?;
-        if args.detach {
-            output::line(&run)?;
-            return Ok(0);
-        }
-        if is_here {
-            tell_of_others(&line, &run).await;
-        }
-        if !args.shown.json {
-            output::aside(format!("run {run}"));
-        }
-        let watching = Watching {
-            farewell: farewell.of(&run),
-            line,
-            run,
-            after: 0,
-            json: args.shown.json,
-            output,
-            may_cancel: true,
-        };
-        watch(watching, &mut signals).await.map(|left| left.code())
-    };
-    let code = place.during(shown).await;
-    let ended = place.leave(signals).await;
-    let code = code?;
-    ended?;
-    Ok(ExitCode::from(code))
+    let start = async |line: &Line| start(line, request, source.as_ref()).await;
+    asking.show(settings, start).await
 }
 
 /// The brief: the flags, and where they say nothing, the file.
@@ -124,7 +85,7 @@ fn request(source: Option<&Source>, args: &Run) -> anyhow::Result<StartRunReques
 }
 
 /// Starts the run; its id.
-async fn start(
+pub(super) async fn start(
     line: &Line,
     request: StartRunRequest,
     source: Option<&Source>,
@@ -154,24 +115,6 @@ async fn start(
             }
             Err(trouble) => return Err(trouble.into()),
         }
-    }
-}
-
-/// Says which other runs an earlier process left to this one.
-async fn tell_of_others(line: &Line, run: &str) {
-    let request = ListRunsRequest {
-        mode: "app".to_owned(),
-        ..ListRunsRequest::default()
-    };
-    let Ok(runs) = line.list(request, 50).await else {
-        return;
-    };
-    let program = calls::program();
-    for other in runs.iter().filter(|r| r.ended_at.is_none() && r.id != run) {
-        let id = &other.id;
-        output::aside(format!(
-            "run {id} of an earlier process goes on meanwhile; to finish it: {program} runs watch {id}"
-        ));
     }
 }
 

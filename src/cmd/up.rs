@@ -1,6 +1,6 @@
 //! `agenthub up`
 
-use std::{net::SocketAddr, process::ExitCode, time::Duration};
+use std::{net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
 
 use agenthub_api::{Http, Runs, Service};
 use agenthub_broker::ExtraServices;
@@ -120,9 +120,19 @@ impl Everything {
         let serving = Serving::start(settings, others, pages).await?;
         let hub = serving.url();
         let kept = Kept::open(settings.data(), &settings.keep_runs, CORTEX).await?;
+        let mut workflows = Kept::open(
+            settings.data(),
+            &settings.keep_runs,
+            agenthub_workflow::NAME,
+        )
+        .await?;
         let mut asked = CortexSettings::new(&hub, model.clone());
         asked.returning = returning.unwrap_or(asked.returning);
-        let cortex = cortex::lasting(asked, &kept, &telemetry);
+        let mut cortex = cortex::lasting(asked, &kept, &telemetry);
+        // Without files, Cortex shows the runs of workflows from memory.
+        cortex
+            .others
+            .get_or_insert_with(|| Arc::new(workflows.in_memory()));
         let cortex = Cortex::start(cortex).await.context("Cortex cannot start")?;
         let runs = Runs::of(cortex.handle());
         service.open(&runs);
@@ -130,7 +140,7 @@ impl Everything {
         let team = match crew {
             Crew::Nobody => None,
             Crew::Ours => {
-                let team = Team::start(&hub, &model, settings, &telemetry).await?;
+                let team = Team::start(&hub, &model, settings, &telemetry, workflows).await?;
                 let seen = Team::seen(cortex.client().directory());
                 if timeout(INTRODUCTION, seen).await.is_err() {
                     tracing::warn!("Cortex has not seen all agents yet");

@@ -2,12 +2,14 @@
 //!
 //! A workflow is a file of YAML or JSON: steps for agents, and how they follow one another. [`load`] reads one and says all that is wrong
 //! with it at once, each [`Fault`](agenthub_documents::Fault) with its place. Whichever form a file has, in which steps name those before
-//! them (`graph.rs`) or the one behind them (`linear.rs`), one [`Workflow`] comes of it (`model.rs`).
+//! them (`graph.rs`) or the one behind them (`linear.rs`), one [`Workflow`] comes of it (`model.rs`). The next step of a run of one is decided
+//! in `strategy/`, and carried out in `executor/`.
 
 mod building;
 pub mod cli;
 mod connecting;
 mod drawing;
+mod executor;
 mod expression;
 mod file;
 mod finding;
@@ -25,6 +27,7 @@ mod uses;
 
 pub use connecting::Offers;
 pub use drawing::{dot, mermaid};
+pub use executor::{InputFault, NAME, RUN, RunRequest, agent, filled};
 pub use expression::{Expression, ExpressionError};
 pub use file::schema;
 pub use loading::{load, read};

@@ -21,10 +21,20 @@ const MAX_FAULTS: usize = 16;
 ///
 /// All that is wrong with the file, in its order, each with its place.
 pub fn load(path: &Path, offers: Option<&Offers>) -> Result<Workflow, Vec<Fault>> {
+    load_with_document(path, offers).map(|(workflow, _)| workflow)
+}
+
+/// Loads a workflow of a file, as [`load`] does, and its document.
+pub(crate) fn load_with_document(
+    path: &Path,
+    offers: Option<&Offers>,
+) -> Result<(Workflow, Value), Vec<Fault>> {
     let source = reading::source(path)?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy());
-    checked(&source.document, &stem.unwrap_or_default(), offers)
-        .map_err(|findings| placed(findings, path, &source.text, &source.tree))
+    match checked(&source.document, &stem.unwrap_or_default(), offers) {
+        Ok(workflow) => Ok((workflow, source.document)),
+        Err(findings) => Err(placed(findings, path, &source.text, &source.tree)),
+    }
 }
 
 /// Reads a workflow of a document, as [`load`] does.

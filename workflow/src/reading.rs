@@ -68,8 +68,17 @@ pub(crate) fn source(path: &Path) -> Result<Source, Vec<Fault>> {
     let text = String::from_utf8(bytes)
         .map_err(|_| fault("the file is no UTF-8".to_owned(), "save it as UTF-8"))?;
     let text: Arc<str> = text.trim_start_matches('\u{feff}').into();
+    parsed(path, text, "workflow file")
+}
+
+/// Reads a text of YAML or JSON. `what` is the kind of document, such as `workflow file`.
+///
+/// # Errors
+///
+/// It is no YAML: one fault, or one for each field that is there twice.
+pub(crate) fn parsed(path: &Path, text: Arc<str>, what: &str) -> Result<Source, Vec<Fault>> {
     let tree = yaml::tree(&text).map_err(|unread| {
-        let (place, message, help) = explain(&unread, &text, "workflow file");
+        let (place, message, help) = explain(&unread, &text, what);
         vec![
             Fault::error(path, message)
                 .placed(place, &text)

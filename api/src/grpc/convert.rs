@@ -4,12 +4,14 @@ use agenthub_cortex::brief::{Brief, Budget, Constraints, Mode};
 use agenthub_proto::{
     cortex::{self as pb, ListRunsRequest, Run, RunGraph, RunPlan, StartRunRequest},
     json,
+    wkt::Struct,
 };
 use serde::Deserialize;
 use serde_json::{Value, json as value};
 
 use crate::runs::{
-    ApprovalView, Error, GraphView, ListQuery, PlanView, RunState, RunView, timestamp,
+    ApprovalView, Error, GraphView, ListQuery, PlanView, RunState, RunView, StartRequest,
+    WorkflowRequest, timestamp,
 };
 
 /// The longest idempotency key, in bytes.
@@ -37,8 +39,34 @@ pub(super) fn key(key: &str) -> Result<Option<&str>, Error> {
     Err(invalid("idempotencyKey", why))
 }
 
+/// What a request starts: a workflow if it has one, else a brief.
+pub(super) fn asked(mut request: StartRunRequest) -> Result<StartRequest, Error> {
+    let fields = |data: Option<Struct>| match data.as_ref().map(json::from_struct) {
+        Some(Value::Object(fields)) => fields,
+        _ => Default::default(),
+    };
+    let input = request.input.take();
+    let Some(workflow) = request.workflow.take() else {
+        if input.is_some() {
+            return Err(invalid(
+                "input",
+                "is that of a workflow, and there is none".to_owned(),
+            ));
+        }
+        return Ok(StartRequest::Brief(Box::new(brief(request)?)));
+    };
+    if request != StartRunRequest::default() {
+        let why = "has its input beside it and the key alone: leave the other fields out";
+        return Err(invalid("workflow", why.to_owned()));
+    }
+    Ok(StartRequest::Workflow(WorkflowRequest {
+        workflow: fields(Some(workflow)),
+        input: fields(input),
+    }))
+}
+
 /// The brief of a request.
-pub(super) fn brief(request: StartRunRequest) -> Result<Brief, Error> {
+fn brief(request: StartRunRequest) -> Result<Brief, Error> {
     let mode = match &*request.mode {
         "" | "app" => Mode::App,
         "chat" => Mode::Chat,

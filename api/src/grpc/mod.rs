@@ -23,7 +23,7 @@ use serde_json::Value;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status};
 
-use crate::runs::Runs;
+use crate::runs::{Runs, StartRequest};
 
 /// Name of the decider where the request gives none.
 const SOMEBODY: &str = "somebody over gRPC";
@@ -90,7 +90,10 @@ impl Cortex for Service {
         let mut request = request.into_inner();
         let key = std::mem::take(&mut request.idempotency_key);
         let key = convert::key(&key)?;
-        let started = runs.start(convert::brief(request)?, key, trace).await?;
+        let started = match convert::asked(request)? {
+            StartRequest::Brief(brief) => runs.start(*brief, key, trace).await?,
+            StartRequest::Workflow(asked) => runs.carry_out(asked, key, trace).await?,
+        };
         Ok(Response::new(started.run.into()))
     }
 

@@ -9,12 +9,16 @@ use axum::{
 };
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use mediatype::{MediaType, names};
-use serde::de::DeserializeOwned;
+use serde::{
+    Deserialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 use serde_json::error::Category;
 use serde_path_to_error::{Path, Segment};
 use tokio::time::timeout;
 
 use super::problem::{Kind, Problem};
+use crate::runs::StartRequest;
 
 /// The largest body, in bytes.
 const MAX_BYTES: usize = 1 << 20;
@@ -42,6 +46,29 @@ impl<S: Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
         check_type(&head.headers)?;
         parse(&read(body).await?).map(Self)
     }
+}
+
+/// A brief, or a workflow with its input, by its field `workflow`.
+impl<S: Sync> FromRequest<S> for Body<StartRequest> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        let (head, body) = request.into_parts();
+        check_type(&head.headers)?;
+        let bytes = read(body).await?;
+        let kind = serde_json::from_slice::<Kinds>(&bytes);
+        let asked = match kind.is_ok_and(|kind| kind.workflow.is_some()) {
+            true => StartRequest::Workflow(parse(&bytes)?),
+            false => StartRequest::Brief(Box::new(parse(&bytes)?)),
+        };
+        Ok(Self(asked))
+    }
+}
+
+/// The field by which requests for runs are told apart.
+#[derive(Deserialize)]
+struct Kinds {
+    workflow: Option<IgnoredAny>,
 }
 
 impl<S: Sync, T: DeserializeOwned + Default> FromRequest<S> for OptionalBody<T> {

@@ -1,6 +1,6 @@
 //! The requests that there are, and their answers.
 
-use agenthub_cortex::brief::{Brief, Budget, Constraints};
+use agenthub_cortex::brief::{Budget, Constraints};
 use agenthub_sdk::runs::Decision;
 use axum::{
     Json,
@@ -19,7 +19,7 @@ use super::{
     key::idempotency_key,
     problem::{Details, Kind, Problem},
 };
-use crate::runs::{Error, ListQuery, RunPage, RunState, RunView};
+use crate::runs::{Error, ListQuery, RunPage, RunState, RunView, StartRequest};
 
 const JSON: &str = "application/json";
 
@@ -36,17 +36,17 @@ enum Form {
     Events,
 }
 
-/// Starts a run.
+/// Starts a run: of a brief, or of a workflow with its input.
 ///
 /// It is answered as soon as the run has begun, or as `submitted` if it has not after 5 s; the run goes on whether or not anybody watches. A client that prefers `text/event-stream` gets
 /// all frames of the run instead, as from `/v1/runs/{id}/events`; if it leaves, the run goes on.
 ///
-/// The same `Idempotency-Key` with the same brief is the same run, however often it comes.
+/// The same `Idempotency-Key` with the same body is the same run, however often it comes.
 #[utoipa::path(
     post, path = "/runs", tag = "runs", operation_id = "startRun",
     params(("Idempotency-Key" = Option<String>, Header, max_length = 255,
         description = "1 to 255 printable ASCII characters, with or without quotes")),
-    request_body(content = Brief, example = json!({
+    request_body(content = StartRequest, example = json!({
         "objective": "Announce the opening of our second bakery",
         "payload": {"audience": "neighbours"},
         "constraints": {"qualityThreshold": 0.8, "executionDepth": 3, "acceptanceCriteria": ["It names the street"]},
@@ -58,21 +58,25 @@ enum Form {
             content_type = "text/event-stream", headers(("Location" = String, description = "The run"))),
         (status = 409, description = "Another run of the thread is active: `run`", body = Details,
             content_type = "application/problem+json"),
-        (status = 422, description = "A field is not as it must be, or the key is that of another brief", body = Details,
+        (status = 422, description = "A field is not as it must be, or the key is that of another body", body = Details,
             content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn start(
     State(http): State<Http>,
     headers: HeaderMap,
-    Body(brief): Body<Brief>,
+    Body(asked): Body<StartRequest>,
 ) -> Result<Response, Problem> {
     let form = accept::choose(&headers, &[(Form::Json, JSON), (Form::Events, EVENTS)])?;
     let key = idempotency_key(&headers)?;
     let runs = http.runs()?;
     let trace = headers.get("traceparent");
     let trace = trace.and_then(|t| t.to_str().ok()?.parse().ok());
-    let run = runs.start(brief, key.as_deref(), trace).await?.run;
+    let started = match asked {
+        StartRequest::Brief(brief) => runs.start(*brief, key.as_deref(), trace).await?,
+        StartRequest::Workflow(asked) => runs.carry_out(asked, key.as_deref(), trace).await?,
+    };
+    let run = started.run;
     if form == Form::Json {
         return Ok(created(run));
     }

@@ -221,19 +221,11 @@ pub(super) fn begun(run: &RunId, owner: &str, first: &Entry) -> Result<RunView, 
         state: RunState::Working,
         objective: objective.or_else(|| text("/words")).unwrap_or_default(),
         created_at: started.at_ms,
-        ended_at: None,
-        phase: String::new(),
-        depth: 0,
-        tokens: 0,
-        tokens_estimated: false,
-        calls: 0,
-        approvals: Vec::new(),
-        result: None,
-        error: None,
         task_id: message.map(|m| m.task_id).unwrap_or_default(),
         parent_task_id: Agent::parent_of(started),
         resumes: text("/resumes"),
         series: text("/brief/series").unwrap_or_default(),
+        ..RunView::default()
     })
 }
 
@@ -249,19 +241,10 @@ impl RunView {
             state: RunState::Submitted,
             objective: brief.objective.clone(),
             created_at: coming.at_ms,
-            ended_at: None,
-            phase: String::new(),
-            depth: 0,
-            tokens: 0,
-            tokens_estimated: false,
-            calls: 0,
-            approvals: Vec::new(),
-            result: None,
-            error: None,
             task_id: coming.task_id.to_string(),
-            parent_task_id: String::new(),
             resumes: coming.asked.resumes.clone(),
             series: brief.series.clone().unwrap_or_default(),
+            ..Self::default()
         }
     }
 

@@ -18,6 +18,7 @@ mod reading;
 mod resources;
 mod results;
 mod sketched;
+mod workflows;
 
 use std::sync::Arc;
 
@@ -35,16 +36,30 @@ use futures_util::{
     future::{Either, ready},
     stream,
 };
+use serde::Serialize;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 pub(crate) use error::Error;
 pub(crate) use resources::{
     ApprovalView, GraphView, ListQuery, PlanView, RunPage, RunState, RunView, StartedRun, timestamp,
 };
 
+pub(crate) use workflows::WorkflowRequest;
+
 use elsewhere::SharedLook;
 use following::Following;
 use reading::{EndedRuns, Shelf};
+
+/// A request for a run.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(crate) enum StartRequest {
+    /// An objective is reached.
+    Brief(Box<Brief>),
+    /// A workflow is carried out.
+    Workflow(WorkflowRequest),
+}
 
 /// The runs of a Cortex, and those of other agents whose journals it has. Clones are the same.
 #[derive(Clone, Debug)]
@@ -99,6 +114,20 @@ impl Runs {
             trace,
         };
         self.0.begin(asked).await
+    }
+
+    /// Starts a run of a workflow, as [`start`](Self::start) does of a brief.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`], [`Error::KeyReused`], [`Error::Unavailable`].
+    pub(crate) async fn carry_out(
+        &self,
+        asked: WorkflowRequest,
+        key: Option<&str>,
+        trace: Option<TraceContext>,
+    ) -> Result<StartedRun, Error> {
+        self.0.carry_out(asked, key, trace).await
     }
 
     /// A run.

@@ -13,10 +13,11 @@ use utoipa::ToSchema;
 pub(crate) use super::graph::GraphView;
 
 /// State of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, serde::Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, serde::Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum RunState {
     /// It is on its way to who drives it.
+    #[default]
     Submitted,
     /// It is at work.
     Working,
@@ -33,7 +34,7 @@ pub(crate) enum RunState {
 }
 
 /// A run.
-#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Run)]
 pub(crate) struct RunView {

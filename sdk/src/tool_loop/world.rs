@@ -243,10 +243,7 @@ impl World for TaskWorld {
         if let Some(why) = self.mind.tools.refusal(tool, arguments) {
             return Err(agenthub_runs::EffectFailure::lasting(why));
         }
-        // Without a place, no answer could come.
-        let _lent = self.task.inner.slots.lend_for_person().await;
-        let approvals = self.task.client().approvals();
-        Ok(approvals.ask(&self.run, &approval.id).await)
+        Ok(self.task.decision(approval).await)
     }
 
     fn show(&self, entry: &Entry, _again: bool) {

@@ -3,6 +3,9 @@
 //! [`run`] is all that a program mounts, with [`WorkflowCommand`] for its arguments.
 
 mod args;
+mod checked;
+mod input;
+mod offers;
 mod validate;
 
 use std::process::ExitCode;
@@ -10,6 +13,7 @@ use std::process::ExitCode;
 use agenthub_terminal::{faults, output};
 
 pub use args::{Format, Graph, Validate, WorkflowCommand};
+pub use checked::{Checked, checked};
 
 use crate::{dot, load, mermaid, schema};
 

@@ -3,12 +3,11 @@
 use std::process::ExitCode;
 
 use agenthub_documents::Fault;
-use agenthub_sdk::proto::agenthub::ListAgentsRequest;
 use agenthub_terminal::{connect, faults, output};
 use serde_json::json;
 
-use super::args::Validate;
-use crate::{Offers, Workflow, load};
+use super::{args::Validate, offers::offers};
+use crate::{Workflow, load};
 
 /// Says all that is wrong with the files.
 pub(super) async fn run(args: &Validate, hub: &str) -> anyhow::Result<ExitCode> {
@@ -53,16 +52,6 @@ pub(super) async fn run(args: &Validate, hub: &str) -> anyhow::Result<ExitCode> 
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     })
-}
-
-/// Offers of the agents of a hub.
-async fn offers(hub: &str) -> anyhow::Result<Offers> {
-    let client = connect::client(hub, None).await?;
-    let agents = client.all_agents(ListAgentsRequest::default()).await?;
-    client.close().await;
-    Ok(Offers::of(
-        agents.iter().filter_map(|agent| agent.agent_card.as_ref()),
-    ))
 }
 
 fn fine(file: &str, workflow: &Workflow) -> String {

@@ -1,0 +1,212 @@
+//! Runs of workflows that are asked for here: they are begun by the agent that carries workflows out.
+
+use std::time::{Duration, SystemTime};
+
+use agenthub_sdk::{
+    Agent, Client, Error as HubError, Message, Part, Role, TraceContext,
+    proto::{a2a::TaskState, agenthub::AgentEventMetadata},
+    runs::{RunEvent, RunId},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tokio::time::{Instant, sleep};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::{
+    Inner,
+    error::Error,
+    resources::{RunState, RunView, StartedRun},
+};
+
+/// The skill of agents that carry workflows out, and the type of such tasks.
+const RUN: &str = "workflow_run";
+
+/// Mode of the runs: the name of their strategy.
+const MODE: &str = "workflow";
+
+/// The space of the ids that follow from idempotency keys. It never changes.
+const KEYS: Uuid = Uuid::from_u128(0x61c1_9f02_8d3b_4f0e_a7b5_20c4_d9e8_5a17);
+
+/// Deadline for the run to begin.
+const BEGINNING: Duration = Duration::from_secs(5);
+
+/// Pause between looks whether it has begun.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// A workflow to carry out, and its input.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WorkflowRequest {
+    /// The workflow, as a file has it.
+    #[schema(value_type = Object)]
+    pub(crate) workflow: Map<String, Value>,
+    /// Its input. Defaults of the workflow's schema are filled in.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    pub(crate) input: Map<String, Value>,
+}
+
+impl WorkflowRequest {
+    /// The name of the workflow, for people.
+    fn name(&self) -> &str {
+        let name = self.workflow.get("name").and_then(Value::as_str);
+        name.unwrap_or(MODE)
+    }
+
+    /// The message that asks an agent for the run, and its envelope.
+    fn message(
+        &self,
+        agent: &str,
+        task_id: &str,
+        trace: Option<TraceContext>,
+    ) -> (Message, AgentEventMetadata) {
+        let message = Message {
+            message_id: task_id.to_owned(),
+            context_id: task_id.to_owned(),
+            task_id: task_id.to_owned(),
+            role: Role::User.into(),
+            content: vec![Part::text(self.name()), Part::data(&json!(self))],
+            ..Message::default()
+        };
+        let routing = AgentEventMetadata {
+            to_agent_id: agent.to_owned(),
+            traceparent: trace.unwrap_or_else(TraceContext::start).to_string(),
+            idempotency_key: task_id.to_owned(),
+            ..AgentEventMetadata::default()
+        };
+        (message.with_metadata("task_type", RUN), routing)
+    }
+}
+
+impl Inner {
+    /// Starts a run of a workflow, or finds the one that was started under the same key. Returns when it has begun or after 5 s.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] with all that is wrong with workflow and input, [`Error::KeyReused`], [`Error::Unavailable`].
+    pub(super) async fn carry_out(
+        &self,
+        asked: WorkflowRequest,
+        key: Option<&str>,
+        trace: Option<TraceContext>,
+    ) -> Result<StartedRun, Error> {
+        let client = self.cortex.client();
+        let agent = executor(client).ok_or_else(|| {
+            let why = "no agent that carries workflows out is here: start `agenthub up`";
+            Error::Unavailable(why.to_owned())
+        })?;
+        let task_id = match key {
+            Some(key) => Uuid::new_v5(&KEYS, key.as_bytes()),
+            None => Uuid::now_v7(),
+        };
+        let task_id = task_id.to_string();
+        let run = Agent::run_of(&agent, &task_id, &task_id);
+        if let Some(key) = key
+            && let Some(started) = self.started_as(key, &run, &asked).await?
+        {
+            return Ok(started);
+        }
+        let (message, routing) = asked.message(&agent, &task_id, trace);
+        match client.publish(message, routing).await {
+            Ok(_) => {}
+            Err(HubError::Invalid(why)) => return Err(invalid(why)),
+            Err(error) => return Err(Error::Unavailable(error.to_string())),
+        }
+        let begin = Instant::now();
+        loop {
+            match self.get(run.as_str()).await {
+                Ok(run) => return Ok(StartedRun { run, is_new: true }),
+                Err(Error::NotFound { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            match client.task(&task_id, 1).await {
+                Ok(task) if task.state() == TaskState::Rejected => {
+                    let why = task.status.map(|status| status.text());
+                    return Err(invalid(why.unwrap_or_default()));
+                }
+                Ok(_) | Err(HubError::NotFound(_)) => {}
+                Err(error) if error.is_retryable() => {}
+                Err(error) => return Err(Error::Unavailable(error.to_string())),
+            }
+            if begin.elapsed() > BEGINNING {
+                let run = submitted(&run, &agent, &task_id, &asked);
+                return Ok(StartedRun { run, is_new: true });
+            }
+            sleep(LOOK_AGAIN).await;
+        }
+    }
+
+    /// The run that was started under a key, if there is one.
+    async fn started_as(
+        &self,
+        key: &str,
+        run: &RunId,
+        asked: &WorkflowRequest,
+    ) -> Result<Option<StartedRun>, Error> {
+        let (shelf, run) = match self.find(run.as_str()).await {
+            Ok(found) => found,
+            Err(Error::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let first = shelf.read(&run, 0, 1).await?.into_iter().next();
+        let before = match first.map(|first| first.event) {
+            Some(RunEvent::Started(started)) => Agent::message_of(&started),
+            _ => None,
+        };
+        let before = before.and_then(|message| message.data().next());
+        // Numbers may have another form once they were in a message.
+        let now = Part::data(&json!(asked));
+        let now = Message {
+            content: vec![now],
+            ..Message::default()
+        };
+        if before != now.data().next() {
+            return Err(Error::KeyReused {
+                key: key.to_owned(),
+                run: run.to_string(),
+            });
+        }
+        let run = self.get(run.as_str()).await?;
+        Ok(Some(StartedRun { run, is_new: false }))
+    }
+}
+
+fn invalid(why: String) -> Error {
+    Error::Invalid {
+        at: MODE.to_owned(),
+        why: format!("is not carried out: {why}"),
+    }
+}
+
+/// The agent that carries workflows out; one that is online goes before one that is away.
+fn executor(client: &Client) -> Option<String> {
+    let known = client.directory().all();
+    let mut able: Vec<_> = known
+        .iter()
+        .filter(|entry| entry.card.skills.iter().any(|skill| skill.id == RUN))
+        .collect();
+    able.sort_by_key(|entry| !entry.online);
+    able.first().map(|entry| entry.card.name.clone())
+}
+
+fn submitted(run: &RunId, agent: &str, task_id: &str, asked: &WorkflowRequest) -> RunView {
+    RunView {
+        id: run.to_string(),
+        mode: MODE.to_owned(),
+        agent: agent.to_owned(),
+        thread_id: task_id.to_owned(),
+        state: RunState::Submitted,
+        created_at: now_ms(),
+        objective: asked.name().to_owned(),
+        task_id: task_id.to_owned(),
+        ..RunView::default()
+    }
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    })
+}

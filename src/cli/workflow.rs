@@ -1,0 +1,72 @@
+//! Workflows, on the command line.
+
+use std::path::PathBuf;
+
+use agenthub_workflow::cli::WorkflowCommand;
+use clap::{Args, Subcommand};
+
+use super::{CortexAt, DisplayFlags, Folder, Layer, Layers, Model};
+
+/// `agenthub workflow`
+#[derive(Debug, Subcommand)]
+pub(crate) enum Workflow {
+    /// Carries out a workflow file; everything else about its run is `agenthub runs`
+    #[command(after_long_help = RUN)]
+    Run(Box<WorkflowRun>),
+    #[command(flatten)]
+    Files(WorkflowCommand),
+}
+
+/// `agenthub workflow run`
+#[derive(Debug, Args)]
+pub(crate) struct WorkflowRun {
+    /// The file, in YAML or JSON
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The input: a file of YAML or JSON, JSON itself, or - for standard input
+    #[arg(long, value_name = "FILE|JSON")]
+    pub(crate) input: Option<String>,
+    /// The same key, workflow and input start one run, however often
+    #[arg(long, value_name = "KEY")]
+    pub(crate) idempotency_key: Option<String>,
+    /// Prints the run's id and leaves it running
+    #[arg(long, conflicts_with_all = ["json", "output"])]
+    pub(crate) detach: bool,
+    #[command(flatten)]
+    pub(crate) shown: DisplayFlags,
+    /// Runs the hub, Cortex and the agents in this process, for the time of the run
+    #[arg(long, conflicts_with_all = ["hub", "cortex", "detach"])]
+    pub(crate) here: bool,
+    #[command(flatten)]
+    pub(crate) at: CortexAt,
+    #[command(flatten)]
+    pub(crate) model: Model,
+    #[command(flatten)]
+    pub(crate) folder: Folder,
+}
+
+const RUN: &str = "\
+The file and the input are checked before anything starts, against the agents that the hub knows. The run goes on when nobody watches, and after a crash; \
+`agenthub runs watch ID` comes back to it. Where no hub listens at the default address, the hub and the agents run in this process for the time of \
+the run, on the data folder of `agenthub up`.
+
+Exit codes: 0 the workflow has completed; 1 it has failed; 2 the file or the input is wrong, and nothing was started; 130 left before the end.";
+
+impl Layers for Workflow {
+    type Layer = Layer;
+
+    fn layer(&self) -> Layer {
+        match self {
+            Self::Run(run) => Layer {
+                hub: run.at.hub.hub.clone(),
+                model: run.model.layer(),
+                ..run.folder.layer()
+            },
+            Self::Files(WorkflowCommand::Validate(validate)) => Layer {
+                hub: validate.hub.hub.clone(),
+                ..Layer::default()
+            },
+            Self::Files(WorkflowCommand::Schema | WorkflowCommand::Graph(_)) => Layer::default(),
+        }
+    }
+}

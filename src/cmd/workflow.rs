@@ -1,0 +1,64 @@
+//! `agenthub workflow`
+
+use std::process::ExitCode;
+
+use agenthub_proto::{cortex::StartRunRequest, json};
+use agenthub_terminal::{faults, run::Line, usage::WrongUsage};
+use agenthub_workflow::cli::{self as workflow, Checked};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::{CLIENT_LEVEL, asking::Asking, run as runs_of_briefs};
+use crate::{
+    cli::{Workflow, WorkflowRun},
+    logging::{self, Target},
+    settings::Settings,
+};
+
+/// Carries out a workflow, or does something with its file.
+pub(super) async fn run(args: Workflow, settings: &Settings) -> anyhow::Result<ExitCode> {
+    match args {
+        Workflow::Run(args) => carry_out(&args, settings).await,
+        Workflow::Files(command) => {
+            logging::start(settings.log.as_deref(), CLIENT_LEVEL, &Target::Stderr)?;
+            workflow::run(command, &settings.hub).await
+        }
+    }
+}
+
+async fn carry_out(args: &WorkflowRun, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let asking = Asking {
+        at: &args.at,
+        shown: &args.shown,
+        detach: args.detach,
+        here: args.here,
+        model: args.model.model.as_deref(),
+    };
+    let start = async |line: &Line| {
+        let hub = match args.at.cortex {
+            Some(_) => &settings.hub,
+            None => line.url(),
+        };
+        let Checked { workflow, input } =
+            match workflow::checked(hub, &args.file, args.input.as_deref()).await? {
+                Ok(checked) => checked,
+                Err(found) => {
+                    found.iter().for_each(faults::show);
+                    return Err(WrongUsage("nothing was started".to_owned()).into());
+                }
+            };
+        let fields = |fields| Some(json::to_struct(&Value::Object(fields)));
+        let request = StartRunRequest {
+            workflow: fields(workflow),
+            input: fields(input),
+            idempotency_key: match &args.idempotency_key {
+                Some(key) => key.clone(),
+                // What is sent again because the answer was lost starts no second run.
+                None => Uuid::now_v7().to_string(),
+            },
+            ..StartRunRequest::default()
+        };
+        runs_of_briefs::start(line, request, None).await
+    };
+    asking.show(settings, start).await
+}
