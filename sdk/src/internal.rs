@@ -5,6 +5,7 @@ pub use agenthub_runs::redact::{error as redacted, value as redacted_value};
 pub use serde;
 
 pub use crate::{
+    agent::{FollowUp, follow_up},
     agent_tools::AgentTool,
     contract::{Contract, contracts, task_type},
     delegation::span_of,

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Agent, AgentType, Client, Delegation, Error, MAX_HOPS, Outcome, Pending,
-    agent::{Asked, LentSlot, Questions, Slots, StopSignal},
+    agent::{Asked, FollowUps, LentSlot, Questions, Slots, StopSignal},
     connection::Scope,
     correlation, usage,
 };
@@ -47,6 +47,8 @@ pub(crate) struct Inner {
     pub(crate) asked: Asked,
     /// Places of the handlers that wait for answers.
     pub(crate) questions: Arc<Questions>,
+    /// Messages of the task that came behind this one.
+    pub(crate) follow_ups: Arc<FollowUps>,
 }
 
 impl TaskContext {

@@ -15,7 +15,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AgentType, InFlight, Slots, StopReason,
+    AgentType, FollowUps, InFlight, Slots, StopReason,
     handlers::Handlers,
     intake::{QueuedRun, conversation},
     own_runs::Start,
@@ -42,7 +42,7 @@ pub(super) struct Dispatcher {
     pub(super) questions: Arc<Questions>,
     pub(super) drain_timeout: Duration,
     /// For each task at work, what waits for it.
-    pub(super) waiting: HashMap<String, VecDeque<Delivered>>,
+    pub(super) waiting: HashMap<String, Arc<FollowUps>>,
     /// For each conversation of which the journal is asked for a run, what waits for that.
     pub(super) reading: HashMap<String, VecDeque<Delivered>>,
     pub(super) working: JoinSet<Done>,
@@ -144,8 +144,8 @@ impl Dispatcher {
             return;
         };
         let task_id = delivered.event.task_id();
-        if let Some(waiting) = self.waiting.get_mut(task_id) {
-            waiting.push_back(delivered);
+        if let Some(waiting) = self.waiting.get(task_id) {
+            waiting.push(delivered);
             return;
         }
         self.begin(delivered).await;
@@ -191,7 +191,8 @@ impl Dispatcher {
                 self.take_behind(&conversation).await;
             }
             Done::Asked { task_id, has_ended } => {
-                let waiting = self.waiting.remove(&task_id).unwrap_or_default();
+                let waiting = self.waiting.remove(&task_id);
+                let waiting = waiting.map_or_else(VecDeque::new, |waiting| waiting.take_all());
                 match has_ended {
                     true => {
                         for delivered in waiting {
@@ -261,8 +262,8 @@ impl Dispatcher {
         while let Some(next) = waiting.pop_front() {
             self.begin(next).await;
             // Unless it was left alone, the rest waits for it.
-            if let Some(rest) = self.waiting.get_mut(task_id) {
-                *rest = waiting;
+            if let Some(rest) = self.waiting.get(task_id) {
+                rest.extend(waiting);
                 return;
             }
         }
@@ -274,8 +275,7 @@ impl Dispatcher {
         self.questions.let_go();
         let waiting = std::mem::take(&mut self.waiting);
         let reading = std::mem::take(&mut self.reading);
-        let behind = waiting.into_values().chain(reading.into_values()).flatten();
-        unhandled.extend(behind.filter_map(|d| d.lease));
+        unhandled.extend(reading.into_values().flatten().filter_map(|d| d.lease));
         let until = Instant::now() + self.drain_timeout;
         let mut last = until + LAST_WORDS;
         let mut is_patient = true;
@@ -305,6 +305,9 @@ impl Dispatcher {
             }
         }
         self.looking.shutdown().await;
+        // Once no handler can take or give back any of them.
+        let behind = waiting.into_values().flat_map(|waiting| waiting.take_all());
+        unhandled.extend(behind.filter_map(|d| d.lease));
         while let Ok(delivered) = deliveries.try_recv() {
             unhandled.extend(delivered.lease);
         }

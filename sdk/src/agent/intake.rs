@@ -312,7 +312,8 @@ impl Dispatcher {
     ) {
         let task_id = context.task_id().to_owned();
         if !task_id.is_empty() {
-            self.waiting.insert(task_id.clone(), VecDeque::new());
+            self.waiting
+                .insert(task_id.clone(), Arc::clone(&context.inner.follow_ups));
         }
         let work = async move {
             let caught = AssertUnwindSafe(work).catch_unwind().await;
@@ -352,6 +353,7 @@ impl Dispatcher {
                 run: OnceLock::new(),
                 asked: Asked::default(),
                 questions: Arc::clone(&self.questions),
+                follow_ups: Arc::default(),
             }),
         }
     }

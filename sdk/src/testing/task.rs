@@ -139,6 +139,7 @@ impl FakeTask {
                 run: OnceLock::new(),
                 asked: Asked::default(),
                 questions: Arc::default(),
+                follow_ups: Arc::default(),
             }),
         };
         context.inner.asked.know(self.answers.iter().cloned());

@@ -3,6 +3,7 @@
 mod approvals;
 mod away;
 mod conversations;
+mod follow_ups;
 mod forms;
 mod functions;
 mod harness;
