@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::Request;
+use http::{Request, Uri};
 use http_body_util::Full;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use crate::{
     Body, Error, Network, Reply,
-    dial::{Dialer, Lookup, system},
+    dial::{Dialer, Lookup, authority, system},
     error::root,
     tls,
 };
@@ -163,7 +163,7 @@ impl Connector {
         request: Request<Bytes>,
         headers: Duration,
     ) -> Result<Reply<Body>, Error> {
-        let host = request.uri().host().unwrap_or_default().to_owned();
+        let host = authority(request.uri());
         let called = self.built().http.request(request.map(Full::new));
         let answered = timeout(headers, called).await;
         let answered = answered.map_err(|_| Error::Deadline {
@@ -179,6 +179,15 @@ impl Connector {
             headers: parts.headers,
             body: Body::new(incoming, host),
         })
+    }
+
+    /// Resolves the host of an address, and says whether it may be called. Nothing is sent.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Refused`], [`Error::Unresolved`], [`Error::Deadline`].
+    pub async fn check(&self, url: &Uri) -> Result<(), Error> {
+        self.dialer.check(url).await
     }
 
     /// A client for gRPC, whose connections are checked alike.

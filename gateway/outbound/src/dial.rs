@@ -50,23 +50,38 @@ pub(crate) fn system() -> Lookup {
 }
 
 impl Dialer {
-    async fn dial(self, uri: Uri) -> Result<TokioIo<TcpStream>, Error> {
-        let host = uri.host().unwrap_or_default().to_owned();
+    /// Resolves the host of an address, and says whether it may be connected to.
+    pub(crate) async fn check(&self, uri: &Uri) -> Result<(), Error> {
+        let deadline = Instant::now() + self.connect;
+        self.find(uri, deadline).await.map(drop)
+    }
+
+    /// The addresses of a host that may be reached, the first one last.
+    async fn find(&self, uri: &Uri, deadline: Instant) -> Result<Vec<SocketAddr>, Error> {
+        let host = uri.host().unwrap_or_default();
         let default = if uri.scheme_str() == Some("https") {
             443
         } else {
             80
         };
         let port = uri.port_u16().unwrap_or(default);
-        let deadline = Instant::now() + self.connect;
-        let late = || Error::Deadline {
-            host: host.clone(),
+        let found = timeout_at(deadline, self.resolve(host, port)).await;
+        let found = found.map_err(|_| self.late(uri))??;
+        self.reachable(host, found)
+    }
+
+    fn late(&self, uri: &Uri) -> Error {
+        Error::Deadline {
+            host: authority(uri),
             what: CONNECTION,
             seconds: self.connect.as_secs(),
-        };
-        let found = self.resolve(&host, port);
-        let found = timeout_at(deadline, found).await.map_err(|_| late())??;
-        let mut left = self.reachable(&host, found)?;
+        }
+    }
+
+    async fn dial(self, uri: Uri) -> Result<TokioIo<TcpStream>, Error> {
+        let host = authority(&uri);
+        let deadline = Instant::now() + self.connect;
+        let mut left = self.find(&uri, deadline).await?;
         let mut why = String::new();
         while let Some(address) = left.pop() {
             // Those that are left have the rest of the time between them.
@@ -79,7 +94,7 @@ impl Dialer {
                     return Ok(TokioIo::new(stream));
                 }
                 Ok(Err(error)) => why = error.to_string(),
-                Err(_) if left.is_empty() && why.is_empty() => return Err(late()),
+                Err(_) if left.is_empty() && why.is_empty() => return Err(self.late(&uri)),
                 Err(_) => {}
             }
         }
@@ -121,6 +136,15 @@ impl Dialer {
             }),
             _ => Ok(reachable),
         }
+    }
+}
+
+/// Host of an address, with its port if that is not the scheme's own.
+pub(crate) fn authority(uri: &Uri) -> String {
+    let host = uri.host().unwrap_or_default();
+    match uri.port_u16() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
     }
 }
 

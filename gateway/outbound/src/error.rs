@@ -13,7 +13,8 @@ pub enum Error {
     Url(String),
     /// All addresses of the host are ones that may not be reached.
     #[error(
-        "{host} is {address}, which is not reached: {refusal}; allow it in [outbound] of the settings, if it is to be"
+        "{}is not reached: {refusal}; allow it in [outbound] of the settings, if it is to be",
+        subject(host, *address)
     )]
     Refused {
         /// Host as it was named.
@@ -98,6 +99,15 @@ impl Error {
             next = error.source();
         }
         None
+    }
+}
+
+/// The host, with its address where that says more.
+fn subject(host: &str, address: IpAddr) -> String {
+    let literal = host.trim_start_matches('[').trim_end_matches(']');
+    match literal.parse() == Ok(address) {
+        true => format!("{host} "),
+        false => format!("{host} is {address}, which "),
     }
 }
 
