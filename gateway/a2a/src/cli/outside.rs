@@ -64,12 +64,22 @@ async fn remove(id: &str, hub: &str, json: Json) -> anyhow::Result<()> {
         agent_id: id.to_owned(),
     };
     let removed = connect(hub).await?.remove_outside_agent(request).await;
-    removed.map_err(|status| to_error(&status))?;
-    match json.json {
-        true => output::line(json!({"agentId": id}).to_string())?,
-        false => output::line(format!(
-            "agent \"{id}\" is removed, and what waited for it is gone"
-        ))?,
+    let removed = removed.map_err(|status| to_error(&status))?.into_inner();
+    let (cancelled, left) = (removed.cancelled, removed.left);
+    if json.json {
+        let removed = json!({"agentId": id, "cancelled": cancelled, "left": left});
+        return Ok(output::line(removed.to_string())?);
+    }
+    output::line(output::plain(&format!(
+        "agent \"{id}\" is removed, and what waited for it is gone"
+    )))?;
+    if cancelled > 0 {
+        output::aside(format!("open tasks that were cancelled there: {cancelled}"));
+    }
+    if left > 0 {
+        output::aside(format!(
+            "open tasks that may go on there, as it could not be told: {left}"
+        ));
     }
     Ok(())
 }

@@ -114,6 +114,21 @@ impl Credentials {
         })
     }
 
+    /// Reads the secret, which nobody is shown.
+    ///
+    /// # Errors
+    ///
+    /// It is not there.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        let secret = match &self.auth {
+            Auth::ApiKey { key, .. } => key,
+            Auth::Bearer { token } => token,
+            Auth::Basic { password, .. } => password,
+            Auth::ClientCredentials { secret, .. } => secret,
+        };
+        secret.read().map(drop)
+    }
+
     /// The credential for the next request.
     ///
     /// # Errors

@@ -72,6 +72,21 @@ impl Failure {
         }
     }
 
+    /// True if something answers that may be no agent of A2A any more: the card may say where the agent is now.
+    pub(crate) fn may_have_moved(&self) -> bool {
+        match self {
+            Self::Malformed(_) => true,
+            Self::Refused {
+                kind: None, code, ..
+            } => matches!(code, 300..400 | 404 | 405 | 410),
+            Self::Refused { kind, code, .. } => {
+                *kind == Some(Kind::UnsupportedOperation) && *code == Code::Unimplemented as i32
+            }
+            Self::Outbound(error) => !error.is_retryable(),
+            _ => false,
+        }
+    }
+
     /// True if the agent says no more than that something is wrong with it.
     pub(super) fn is_internal(&self) -> bool {
         let codes = [Kind::Internal.code(), 500, Code::Internal as i32];

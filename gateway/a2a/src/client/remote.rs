@@ -89,6 +89,8 @@ struct Inner {
     card: AgentCard,
     interface: Interface,
     wire: Wire,
+    connector: Connector,
+    credentials: Option<Arc<Credentials>>,
     deadline: Duration,
     answer: Duration,
 }
@@ -131,6 +133,7 @@ impl Remote {
             headers,
             credentials,
         };
+        let credentials_of = credentials.clone();
         let wire = match interface.binding {
             Binding::JsonRpc => Wire::JsonRpc(JsonRpc {
                 http: http("application/json", headers, credentials),
@@ -148,9 +151,23 @@ impl Remote {
             card,
             interface,
             wire,
+            connector: connector.clone(),
+            credentials: credentials_of,
             deadline: options.deadline,
             answer: options.answer,
         })))
+    }
+
+    /// Says whether the interface may be called, and whether the secrets for it are there. Nothing is sent.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Outbound`] for an address that is refused or unknown, [`Failure::Credentials`] for a secret that cannot be read.
+    pub async fn check(&self) -> Result<(), Failure> {
+        if let Some(credentials) = &self.0.credentials {
+            credentials.check()?;
+        }
+        Ok(self.0.connector.check(&self.0.interface.url).await?)
     }
 
     /// The agent's card.

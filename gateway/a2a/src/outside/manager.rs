@@ -14,6 +14,7 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use super::{
     list::{Entry, List},
+    proxy::{Cancelled, Proxy},
     service::OutsideService,
     tasks::Tasks,
     watching::{Outside, Trouble, View},
@@ -62,6 +63,7 @@ struct Roster {
 }
 
 struct Watched {
+    proxy: Arc<OnceLock<Arc<Proxy>>>,
     view: Arc<Mutex<View>>,
     stop: CancellationToken,
     running: AbortOnDropHandle<()>,
@@ -191,42 +193,46 @@ impl OutsideAgents {
             Ok(_) | Err(HubError::NotFound(_)) => return Err(Refusal::Taken(id)),
             Err(error) => return Err(Trouble::from(error).into()),
         }
-        outside.join().await?;
-        // Rare and small: it is written here and now, so that nothing comes in between.
-        let written = roster.list.add(entry);
-        let watched = watch(outside);
-        if let Err(error) = written {
-            watched.stop.cancel();
-            let _ = watched.running.await;
-            let _ = hub
-                .client
-                .operator()
-                .unregister(&id, "it could not be added")
-                .await;
-            return Err(error.into());
+        // Listed before the hub knows it: after a crash in between it is brought to the hub, or can be removed.
+        roster.list.add(entry)?;
+        if let Err(trouble) = outside.join().await {
+            roster.list.remove(&id)?;
+            return Err(trouble.into());
         }
+        let watched = watch(outside);
         let shown = shown(&id, url, &watched);
         roster.watched.insert(id, watched);
         Ok(shown)
     }
 
     /// Removes one, with what waits for it. If it cannot be removed, it stays as it was.
-    pub(super) async fn remove(&self, id: &str) -> Result<(), Refusal> {
+    /// What is open there is cancelled.
+    pub(super) async fn remove(&self, id: &str) -> Result<Cancelled, Refusal> {
         let hub = self.0.hub.get().ok_or(Refusal::NotOpen)?;
         let mut roster = self.0.roster.lock().await;
         let Some(entry) = roster.list.get(id).cloned() else {
             return Err(Refusal::Unknown(id.to_owned()));
         };
+        let mut proxy = None;
         if let Some(watched) = roster.watched.remove(id) {
             watched.stop.cancel();
             // It was broken off.
             let _ = watched.running.await;
+            proxy = watched.proxy.get().cloned();
         }
         let operator = hub.client.operator();
         let removed = match operator.unregister(id, "the agent was removed").await {
             // It never answered since the hub forgot it.
             Ok(()) | Err(HubError::NotFound(_) | HubError::Invalid(_)) => {
-                roster.list.remove(id).map_err(Refusal::from)
+                let cancelled = match proxy {
+                    Some(proxy) => proxy.cancel_all().await,
+                    None => Cancelled::default(),
+                };
+                roster
+                    .list
+                    .remove(id)
+                    .map(|()| cancelled)
+                    .map_err(Refusal::from)
             }
             Err(error) => Err(Trouble::from(error).into()),
         };
@@ -271,8 +277,10 @@ impl Inner {
 
 fn watch(outside: Outside) -> Watched {
     let (view, stop) = (outside.view(), CancellationToken::new());
+    let proxy = outside.proxy();
     let running = tokio::spawn(outside.run(stop.clone()));
     Watched {
+        proxy,
         view,
         stop,
         running: AbortOnDropHandle::new(running),

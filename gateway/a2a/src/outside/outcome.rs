@@ -4,6 +4,21 @@ use agenthub_sdk::{Failure, Message, Reply, proto::a2a::Role};
 
 use crate::{convert::message_to_hub, v1};
 
+/// Question of an agent that says none.
+pub(super) const ASKS: &str = "the agent waits for an answer";
+
+/// The same where somebody is to sign in.
+const ASKS_AUTH: &str = "the agent waits until somebody has signed in";
+
+/// What an agent asks that waits in this state.
+pub(super) fn question(status: &v1::TaskStatus) -> Reply {
+    match (&status.message, status.state()) {
+        (Some(words), _) => said(words.clone()).into(),
+        (None, v1::TaskState::AuthRequired) => Reply::text(ASKS_AUTH),
+        (None, _) => Reply::text(ASKS),
+    }
+}
+
 /// The reply that the last words of an agent elsewhere are.
 ///
 /// # Errors
@@ -17,10 +32,8 @@ pub(super) fn of(state: v1::TaskState, words: Option<v1::Message>) -> Result<Rep
         text => text.to_owned(),
     };
     match state {
-        S::InputRequired => Ok(Reply::input_required(or("the agent waits for an answer"))),
-        S::AuthRequired => Ok(Reply::input_required(or(
-            "the agent waits until somebody has signed in",
-        ))),
+        S::InputRequired => Ok(Reply::input_required(or(ASKS))),
+        S::AuthRequired => Ok(Reply::auth_required(or(ASKS_AUTH))),
         S::Failed => Err(Failure::failed(or("the agent failed"))),
         S::Rejected => Err(Failure::rejected(or("the agent does not do this"))),
         S::Canceled => Err(Failure::cancelled(or("the agent was told to stop"))),

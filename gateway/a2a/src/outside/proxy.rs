@@ -1,79 +1,89 @@
-//! The handler of an agent elsewhere: each message of the hub is handed on, and what comes of it is shown as it comes.
+//! One agent elsewhere as it is called at present, and the tasks that it has of the hub.
 
 use std::{
+    collections::HashSet,
     io,
     sync::{Arc, Mutex, PoisonError, RwLock},
     time::Duration,
 };
 
-use agenthub_sdk::{ArtifactUpdate, Error as HubError, Failure, Reply, TaskContext, TaskUpdate};
+use agenthub_sdk::{Client, Failure, Reply, TaskContext};
+use futures_util::future::join_all;
 use tokio::{
-    sync::Notify,
-    time::{sleep, timeout},
+    sync::{Notify, watch},
+    time::{Instant, timeout, timeout_at},
 };
 
 use super::{
-    outcome::{self, said, text_of},
-    tasks::{RemoteTask, Tasks, now},
+    conversation::Conversation,
+    tasks::{RemoteTask, Tasks},
 };
 use crate::{
-    client::{self, Following, Remote},
-    convert::{artifact_to_hub, message_from_hub},
-    v1::{
-        CancelTaskRequest, Message, Role, SendMessageRequest, TaskState, TaskStatus,
-        stream_response::Payload,
-    },
+    client::{self, Remote},
+    error::Kind,
+    v1::CancelTaskRequest,
 };
 
 /// Time in which the agent elsewhere has to be told that its task is cancelled.
 const CANCEL: Duration = Duration::from_secs(4);
 
-/// Pauses between tries where the agent does not answer: the first, and the longest.
-const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
+/// The same for all tasks of an agent that is removed.
+const CANCEL_ALL: Duration = Duration::from_secs(20);
 
-/// Tries of one message, where the agent answers for its card but not for this.
-const MOST_TRIES: u32 = 20;
+/// Tasks that are cancelled at the same time.
+const AT_ONCE: usize = 16;
+
+/// Tasks without a handler that are looked up between two looks at the card.
+const MAX_LOOKED_UP: usize = 100;
+
+/// Time for the look at the card of an agent whose address answers as if it were another's.
+const LOOK: Duration = Duration::from_secs(20);
 
 /// One agent elsewhere.
 pub(super) struct Proxy {
+    /// Its id on the hub.
+    pub(super) agent: String,
     /// As its card says at present.
     remote: RwLock<Remote>,
     tasks: Arc<Mutex<Tasks>>,
-    /// A call has failed: the agent may be away.
+    /// Tasks whose handlers are at work here.
+    in_hand: Mutex<HashSet<String>>,
+    /// A call has failed: the agent may be away, or elsewhere.
     pub(super) doubt: Notify,
+    /// Number of looks at the card.
+    looks: watch::Sender<u64>,
 }
 
-/// The reason why a task could not be followed to its end.
-enum Stop {
-    Remote(client::Failure),
-    Hub(HubError),
-    Disk(io::Error),
+/// A task with a handler, for as long as this lives.
+struct InHand<'a> {
+    proxy: &'a Proxy,
+    key: &'a str,
 }
 
-impl From<client::Failure> for Stop {
-    fn from(failure: client::Failure) -> Self {
-        Self::Remote(failure)
+impl Drop for InHand<'_> {
+    fn drop(&mut self) {
+        self.proxy.in_hand().remove(self.key);
     }
 }
 
-impl From<HubError> for Stop {
-    fn from(error: HubError) -> Self {
-        Self::Hub(error)
-    }
-}
-
-impl From<io::Error> for Stop {
-    fn from(error: io::Error) -> Self {
-        Self::Disk(error)
-    }
+/// Tasks of an agent that is removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cancelled {
+    /// Number of those that the agent was told of.
+    pub(super) told: u32,
+    /// Number of those that may go on.
+    pub(super) left: u32,
 }
 
 impl Proxy {
-    pub(super) fn new(remote: Remote, tasks: Arc<Mutex<Tasks>>) -> Self {
+    pub(super) fn new(agent: &str, remote: Remote, tasks: Arc<Mutex<Tasks>>) -> Self {
         Self {
+            agent: agent.to_owned(),
             remote: RwLock::new(remote),
             tasks,
+            in_hand: Mutex::default(),
             doubt: Notify::new(),
+            looks: watch::Sender::new(0),
         }
     }
 
@@ -89,168 +99,141 @@ impl Proxy {
             .clone()
     }
 
+    /// The card was looked at, whatever came of it.
+    pub(super) fn looked(&self) {
+        self.looks.send_modify(|looks| *looks += 1);
+    }
+
+    /// Has the card looked at; true if the agent is called elsewhere from now on.
+    pub(super) async fn has_moved(&self, from: &Remote) -> bool {
+        if self.remote().interface() != from.interface() {
+            return true;
+        }
+        let mut looks = self.looks.subscribe();
+        self.doubt.notify_one();
+        let _ = timeout(LOOK, looks.changed()).await;
+        self.remote().interface() != from.interface()
+    }
+
     /// Hands a message on. Dropped at any point, it is taken up where it was when the message is delivered again.
     pub(super) async fn work(self: Arc<Self>, task: TaskContext) -> Result<Reply, Failure> {
         if task.task_id().is_empty() && task.routing().to_agent_id.is_empty() {
             // It was said to everybody.
             return Ok(Reply::none());
         }
-        let (mut tries, mut pause) = (0, PAUSE.0);
-        loop {
-            tries += 1;
-            let ended = tokio::select! {
-                ended = self.follow(&task, tries) => ended,
-                () = task.cancelled() => return self.cancel(&task).await,
-            };
-            match ended {
-                Ok(result) => return result,
-                Err(Stop::Remote(failure)) if failure.is_retryable() && tries < MOST_TRIES => {
-                    tracing::debug!(%failure, tries, "an agent elsewhere does not answer");
-                    self.doubt.notify_one();
-                }
-                Err(Stop::Remote(failure)) => {
-                    self.forget(&task).await;
-                    return Err(Failure::failed(failure.to_string()));
-                }
-                Err(Stop::Hub(error)) => return Err(error.into()),
-                Err(Stop::Disk(error)) => return Err(error.into()),
-            }
-            tokio::select! {
-                () = sleep(pause) => pause = (pause * 2).min(PAUSE.1),
-                () = task.cancelled() => return self.cancel(&task).await,
-            }
+        let key = key(&task);
+        self.in_hand().insert(key.to_owned());
+        let _in_hand = InHand { proxy: &self, key };
+        let conversation = Conversation::new(&self, &task);
+        tokio::select! {
+            // A conversation that is cancelled ends by itself, without telling the agent.
+            biased;
+            () = task.cancelled() => {}
+            ended = conversation.hold() => return ended,
+            () = conversation.pass_on() => {}
         }
-    }
-
-    /// Shows what comes of a message, to its end. `tries` counts from 1.
-    async fn follow(&self, task: &TaskContext, tries: u32) -> Result<Result<Reply, Failure>, Stop> {
-        let remote = self.remote();
-        let message_id = &task.message().message_id;
-        let known = self.remote_task(task).await?;
-        let mut is_noted = known.as_ref().is_some_and(|h| h.message_id == *message_id);
-        let mut following = match &known {
-            Some(handed) if is_noted => remote.resume(&handed.id, message_id),
-            known => self.begin(&remote, task, tries, known.as_ref()).await,
-        };
-        let (mut state, mut words) = (TaskState::Unspecified, None);
-        while let Some(event) = following.next().await {
-            let event = event?;
-            if !is_noted && !following.task_id().is_empty() {
-                let handed = RemoteTask {
-                    id: following.task_id().to_owned(),
-                    context_id: following.context_id().to_owned(),
-                    message_id: message_id.clone(),
-                    at: now(),
-                };
-                self.note(task, handed).await?;
-                is_noted = true;
+        // The hub knows already.
+        match self.remote_task(key).await {
+            Ok(Some(handed)) => _ = self.cancel(key, handed).await,
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(%error, "a task elsewhere may go on: it cannot be looked up");
             }
-            match event.payload {
-                Some(Payload::Message(message)) => {
-                    self.forget(task).await;
-                    return Ok(Ok(said(message).into()));
-                }
-                Some(Payload::Task(shown)) => {
-                    for artifact in shown.artifacts {
-                        task.publish_artifact(artifact_to_hub(artifact)).await?;
-                    }
-                    if let Some(status) = shown.status {
-                        (state, words) = progress(task, status).await?;
-                    }
-                }
-                Some(Payload::StatusUpdate(update)) => {
-                    if let Some(status) = update.status {
-                        (state, words) = progress(task, status).await?;
-                    }
-                }
-                Some(Payload::ArtifactUpdate(update)) => {
-                    let mut shown =
-                        ArtifactUpdate::new(artifact_to_hub(update.artifact.unwrap_or_default()));
-                    if update.append {
-                        shown = shown.append();
-                    }
-                    if update.last_chunk {
-                        shown = shown.last_chunk();
-                    }
-                    task.publish_artifact(shown).await?;
-                }
-                None => {}
-            }
-        }
-        if !matches!(state, TaskState::InputRequired | TaskState::AuthRequired) {
-            self.forget(task).await;
-        }
-        Ok(outcome::of(state, words))
-    }
-
-    /// Sends the message, unless an earlier delivery or try did.
-    async fn begin(
-        &self,
-        remote: &Remote,
-        task: &TaskContext,
-        tries: u32,
-        known: Option<&RemoteTask>,
-    ) -> Following {
-        let mut message = Message {
-            role: Role::User.into(),
-            task_id: String::new(),
-            // Ids of the hub say nothing there.
-            reference_task_ids: Vec::new(),
-            ..message_from_hub(task.message().clone())
-        };
-        if let Some(handed) = known {
-            handed.id.clone_into(&mut message.task_id);
-            handed.context_id.clone_into(&mut message.context_id);
-        }
-        let request = SendMessageRequest {
-            message: Some(message),
-            ..Default::default()
-        };
-        if (task.attempt() > 1 || tries > 1)
-            && let Some(found) = remote.find_sent(&request).await
-        {
-            return remote.resume(found.id, &task.message().message_id);
-        }
-        remote.send_streaming_message(request)
-    }
-
-    /// The agent elsewhere is told; the hub knows already.
-    async fn cancel(&self, task: &TaskContext) -> Result<Reply, Failure> {
-        let known = self.remote_task(task).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "a task elsewhere may go on: it cannot be looked up");
-            None
-        });
-        if let Some(handed) = known {
-            let request = CancelTaskRequest {
-                id: handed.id,
-                ..Default::default()
-            };
-            let remote = self.remote();
-            match timeout(CANCEL, remote.cancel_task(request)).await {
-                Ok(Ok(_)) => {}
-                Ok(Err(failure)) => {
-                    tracing::debug!(%failure, "a task elsewhere is not cancelled");
-                }
-                Err(_) => tracing::warn!("a task elsewhere may go on: the agent does not answer"),
-            }
-            self.forget(task).await;
         }
         Err(Failure::cancelled("the task was cancelled"))
     }
 
+    /// Cancels tasks that have ended on the hub while no handler was here to see it, as after a restart; `from` says with which to begin.
+    pub(super) async fn cancel_abandoned(&self, hub: &Client, from: usize) {
+        let open = self.open().await;
+        let some = open.len().min(MAX_LOOKED_UP);
+        let first = from.checked_rem(open.len()).unwrap_or_default();
+        for (id, handed) in open.into_iter().cycle().skip(first).take(some) {
+            // One that is not known to have ended goes on.
+            let has_ended = hub
+                .task(&id, -1)
+                .await
+                .is_ok_and(|t| t.state().is_terminal());
+            if has_ended {
+                self.cancel(&id, handed).await;
+            }
+        }
+    }
+
+    /// Cancels all that is open, as the agent is removed.
+    pub(super) async fn cancel_all(&self) -> Cancelled {
+        let deadline = Instant::now() + CANCEL_ALL;
+        let open = self.open().await;
+        let mut told = 0;
+        for some in open.chunks(AT_ONCE) {
+            let mut cancelling = Vec::new();
+            for (id, handed) in some {
+                cancelling.push(timeout_at(deadline, self.cancel(id, handed.clone())));
+            }
+            let cancelled = join_all(cancelling).await;
+            told += cancelled.iter().filter(|told| **told == Ok(true)).count();
+        }
+        let (all, told) = (count(open.len()), count(told));
+        Cancelled {
+            told,
+            left: all - told,
+        }
+    }
+
+    /// The tasks that were handed on and have no handler here.
+    async fn open(&self) -> Vec<(String, RemoteTask)> {
+        let agent = self.agent.clone();
+        let open = self.on_disk(move |tasks| Ok(tasks.of(&agent))).await;
+        let mut open = open.unwrap_or_default();
+        let in_hand = self.in_hand();
+        open.retain(|(id, _)| !in_hand.contains(id));
+        open
+    }
+
+    /// Tells the agent elsewhere that a task of it is cancelled. A task of which it could not be told stays known, so that it is told later;
+    /// then this is false.
+    async fn cancel(&self, key: &str, handed: RemoteTask) -> bool {
+        let request = CancelTaskRequest {
+            id: handed.id,
+            ..Default::default()
+        };
+        let remote = self.remote();
+        match timeout(CANCEL, remote.cancel_task(request)).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(failure)) if has_ended(&failure) => {}
+            Ok(Err(failure)) => {
+                tracing::warn!(agent = self.agent, %failure, "a task elsewhere may go on: it is not cancelled");
+                if failure.is_retryable() {
+                    return false;
+                }
+                self.forget(key).await;
+                return false;
+            }
+            Err(_) => {
+                tracing::warn!(
+                    agent = self.agent,
+                    "a task elsewhere may go on: the agent does not answer"
+                );
+                return false;
+            }
+        }
+        self.forget(key).await;
+        true
+    }
+
     /// The task elsewhere that a message of this task was handed on to.
-    async fn remote_task(&self, task: &TaskContext) -> io::Result<Option<RemoteTask>> {
-        let key = key(task).to_owned();
+    pub(super) async fn remote_task(&self, key: &str) -> io::Result<Option<RemoteTask>> {
+        let key = key.to_owned();
         self.on_disk(move |tasks| Ok(tasks.get(&key))).await
     }
 
-    async fn note(&self, task: &TaskContext, handed: RemoteTask) -> io::Result<()> {
-        let key = key(task).to_owned();
+    pub(super) async fn note(&self, key: &str, handed: RemoteTask) -> io::Result<()> {
+        let key = key.to_owned();
         self.on_disk(move |tasks| tasks.hand(&key, handed)).await
     }
 
-    async fn forget(&self, task: &TaskContext) {
-        let key = key(task).to_owned();
+    pub(super) async fn forget(&self, key: &str) {
+        let key = key.to_owned();
         if let Err(error) = self.on_disk(move |tasks| tasks.forget(&key)).await {
             tracing::warn!(%error, "that a task elsewhere has ended is not noted");
         }
@@ -267,29 +250,25 @@ impl Proxy {
         });
         done.await.map_err(io::Error::other)?
     }
-}
 
-/// Shows progress; gives the state and the last words.
-async fn progress(
-    task: &TaskContext,
-    status: TaskStatus,
-) -> Result<(TaskState, Option<Message>), HubError> {
-    let state = status.state();
-    if matches!(state, TaskState::Working | TaskState::Submitted)
-        && let Some(message) = &status.message
-    {
-        let text = text_of(message);
-        if !text.is_empty() {
-            task.publish_update(TaskUpdate::new(text)).await?;
-        }
+    fn in_hand(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+        self.in_hand.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    Ok((state, status.message))
 }
 
 /// The task by which the hub knows it; of a message without one, the message.
-fn key(task: &TaskContext) -> &str {
+pub(super) fn key(task: &TaskContext) -> &str {
     match task.task_id() {
         "" => &task.message().message_id,
         id => id,
     }
+}
+
+/// True if there is nothing to cancel any more.
+fn has_ended(failure: &client::Failure) -> bool {
+    failure.is(Kind::TaskNotCancelable) || failure.is(Kind::TaskNotFound)
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -54,8 +54,11 @@ impl Service for OutsideService {
         request: Request<RemoveOutsideAgentRequest>,
     ) -> Result<Response<RemoveOutsideAgentResponse>, Status> {
         let id = request.into_inner().agent_id;
-        self.0.remove(&id).await.map_err(status)?;
-        Ok(Response::new(RemoveOutsideAgentResponse {}))
+        let cancelled = self.0.remove(&id).await.map_err(status)?;
+        Ok(Response::new(RemoveOutsideAgentResponse {
+            cancelled: cancelled.told,
+            left: cancelled.left,
+        }))
     }
 
     async fn list_outside_agents(

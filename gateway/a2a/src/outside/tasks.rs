@@ -24,7 +24,7 @@ const KEEP: Duration = Duration::from_secs(30 * 24 * 3600);
 const MAX_WASTE: usize = 10_000;
 
 /// A task elsewhere.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RemoteTask {
     /// Its id there.
@@ -33,6 +33,15 @@ pub(super) struct RemoteTask {
     pub(super) context_id: String,
     /// The last message that was handed on.
     pub(super) message_id: String,
+    /// Agent that it is with, as the hub knows it; empty in files of older hubs.
+    #[serde(default)]
+    pub(super) agent: String,
+    /// Message that the handler was called with which handed it on.
+    #[serde(default)]
+    pub(super) handled: String,
+    /// Answers to questions of the agent that this handler has handed on.
+    #[serde(default)]
+    pub(super) answers: u32,
     /// Time of that, in seconds since 1970.
     pub(super) at: u64,
 }
@@ -90,6 +99,14 @@ impl Tasks {
 
     pub(super) fn get(&self, task: &str) -> Option<RemoteTask> {
         self.known.get(task).cloned()
+    }
+
+    /// The tasks with an agent, in the order of the hub's ids of them.
+    pub(super) fn of(&self, agent: &str) -> Vec<(String, RemoteTask)> {
+        let of = self.known.iter().filter(|(_, task)| task.agent == agent);
+        let mut of: Vec<_> = of.map(|(id, task)| (id.clone(), task.clone())).collect();
+        of.sort_by(|(one, _), (other, _)| one.cmp(other));
+        of
     }
 
     /// Notes that a message was handed on. Once this returns, it is safe.
@@ -180,7 +197,9 @@ mod tests {
             id: id.into(),
             context_id: "c".into(),
             message_id: "m".into(),
+            agent: "far".into(),
             at,
+            ..RemoteTask::default()
         }
     }
 

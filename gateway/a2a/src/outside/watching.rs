@@ -3,7 +3,7 @@
 use std::{
     future::pending,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -55,6 +55,8 @@ pub(super) struct Outside {
     secrets: Option<PathBuf>,
     tasks: Arc<Mutex<Tasks>>,
     view: Arc<Mutex<View>>,
+    /// The handler, once a card was read.
+    proxy: Arc<OnceLock<Arc<Proxy>>>,
     known: Option<FetchedCard>,
     running: Option<RunningAgent>,
 }
@@ -85,6 +87,7 @@ impl Outside {
             secrets,
             tasks,
             view: Arc::new(Mutex::new(view)),
+            proxy: Arc::default(),
             known: None,
             running: None,
         }
@@ -94,14 +97,31 @@ impl Outside {
         Arc::clone(&self.view)
     }
 
+    /// The handler, once a card was read.
+    pub(super) fn proxy(&self) -> Arc<OnceLock<Arc<Proxy>>> {
+        Arc::clone(&self.proxy)
+    }
+
     /// Keeps it up to date until it is to stop, and leaves the hub then.
     pub(super) async fn run(mut self, stop: CancellationToken) {
         let mut failures = 0_u32;
+        let mut looks = 0_usize;
         loop {
             let looked = tokio::select! {
                 looked = self.look() => looked,
                 () = stop.cancelled() => break,
             };
+            if let Some(known) = &self.known {
+                known.proxy.looked();
+            }
+            if let (Ok(()), Some(known), Some(running)) = (&looked, &self.known, &self.running) {
+                let hub = running.client();
+                tokio::select! {
+                    () = known.proxy.cancel_abandoned(hub, looks) => {}
+                    () = stop.cancelled() => break,
+                }
+                looks = looks.wrapping_add(1);
+            }
             let pause = match looked {
                 Ok(()) => {
                     failures = 0;
@@ -183,6 +203,13 @@ impl Outside {
             ..Options::default()
         };
         let remote = Remote::new(&self.connector, card.clone(), url, options)?;
+        remote.check().await.map_err(|failure| match failure {
+            Failure::Outbound(error) if !error.is_retryable() => Failure::Card(format!(
+                "its {} cannot be called: {error}",
+                remote.interface().binding.name()
+            )),
+            failure => failure,
+        })?;
         let interface = remote.interface();
         let shown = format!(
             "{} {} at {}",
@@ -199,7 +226,10 @@ impl Outside {
                 known.proxy.replace(remote);
                 Arc::clone(&known.proxy)
             }
-            None => Arc::new(Proxy::new(remote, Arc::clone(&self.tasks))),
+            None => {
+                let new = || Arc::new(Proxy::new(&self.entry.id, remote, Arc::clone(&self.tasks)));
+                Arc::clone(self.proxy.get_or_init(new))
+            }
         };
         let known = FetchedCard { card, etag, proxy };
         if let Some(running) = &self.running {

@@ -112,6 +112,14 @@ pub(crate) async fn all(mut events: Following) -> Vec<Payload> {
     all
 }
 
+/// The task that a stream begins with.
+pub(crate) fn task_id(events: &[Payload]) -> String {
+    match events.first() {
+        Some(Payload::Task(task)) => task.id.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
 /// Texts of artifacts as they were shown, with those of a new beginning after a bar.
 pub(crate) fn drawn(events: &[Payload]) -> String {
     let chunk = |event: &Payload| match event {

@@ -296,6 +296,28 @@ async fn work(task: TaskContext) -> Result<Reply, Failure> {
         }
         "ask" => Ok(Reply::input_required("which colour?")),
         "auth" => Ok(Reply::auth_required("sign in at https://shop.example")),
+        "listen" => Ok(Reply::text(format!("heard {}", overheard(&task).await))),
+        "poll" => {
+            let answer = task.ask_requester("which colour?").await?.text();
+            Ok(Reply::text(format!(
+                "{answer} and {}",
+                overheard(&task).await
+            )))
+        }
+        "quiz" => {
+            let answer = task.ask_requester("which colour?").await?.text();
+            task.publish_update("thinking").await?;
+            gate(rest).acquire().await?.forget();
+            Ok(Reply::text(answer))
+        }
+        "signin" => {
+            tokio::select! {
+                _ = task.ask_auth("sign in") => {}
+                permit = async { gate(rest).acquire().await.map(|p| p.forget()) } => permit?,
+            }
+            task.publish_update("signed in").await?;
+            Ok(Reply::text("welcome"))
+        }
         "alone" => Ok(Reply::text("no task").message_only()),
         "fail" => Err(Failure::failed("no paint")),
         "reject" => Err(Failure::rejected("not my style")),
@@ -326,6 +348,14 @@ async fn work(task: TaskContext) -> Result<Reply, Failure> {
         }
         _ => Ok(Reply::text(format!("{word} {rest}").trim().to_owned())),
     }
+}
+
+/// The next message of a task at work.
+async fn overheard(task: &TaskContext) -> String {
+    let next = agenthub_sdk::internal::follow_up(task).await;
+    let text = next.message().map(|message| message.text());
+    next.done().await;
+    text.unwrap_or_default()
 }
 
 fn stroke(chunk: &str) -> ArtifactUpdate {

@@ -1,5 +1,8 @@
 //! Agents elsewhere as agents of a hub: the painter of one hub is an agent of another, and is called there over A2A.
 
+mod adding;
+mod conversations;
+
 use std::path::Path;
 
 use agenthub_a2a::{
@@ -8,7 +11,8 @@ use agenthub_a2a::{
         OutsideAgents, Settings,
         wire::{
             AddOutsideAgentRequest, ListOutsideAgentsRequest, OutsideAgent,
-            RemoveOutsideAgentRequest, outside_agents_server::OutsideAgents as _,
+            RemoveOutsideAgentRequest, RemoveOutsideAgentResponse,
+            outside_agents_server::OutsideAgents as _,
         },
     },
     v1::{self, TaskState, stream_response::Payload},
@@ -64,6 +68,23 @@ impl Here {
         let service = agenthub_a2a::outside::OutsideService::from(self.outside.clone());
         let answer = soon(service.add_outside_agent(Request::new(request))).await?;
         Ok(answer.into_inner().agent.expect("it says which"))
+    }
+
+    async fn remove(&self, id: &str) -> Result<RemoveOutsideAgentResponse, Status> {
+        let service = agenthub_a2a::outside::OutsideService::from(self.outside.clone());
+        let agent_id = id.to_owned();
+        let request = Request::new(RemoveOutsideAgentRequest { agent_id });
+        let answer = soon(service.remove_outside_agent(request)).await?;
+        Ok(answer.into_inner())
+    }
+
+    /// Leaves the agents elsewhere without a goodbye, as in a crash.
+    async fn crash(&mut self) {
+        let none = OutsideAgents::new(Settings {
+            connector: connector(),
+            folder: None,
+        });
+        drop(std::mem::replace(&mut self.outside, none));
     }
 
     async fn list(&self) -> Vec<OutsideAgent> {
@@ -156,14 +177,7 @@ async fn a_task_goes_on_after_a_crash_and_is_not_sent_twice() {
         shown.extend(event.payload);
     }
     // Nothing is said goodbye to.
-    let crashed = std::mem::replace(
-        &mut here.outside,
-        OutsideAgents::new(Settings {
-            connector: connector(),
-            folder: None,
-        }),
-    );
-    drop(crashed);
+    here.crash().await;
     here.until("far", false).await;
     gate("crash").add_permits(2);
     here.outside = open(&here.stage, here.folder.path()).await;
@@ -255,14 +269,7 @@ async fn agents_elsewhere_are_known_until_they_are_removed() {
     here.until("far", true).await;
     client::done(&here.remote("far").await, send("hello")).await;
 
-    let remove = async |id: &str| {
-        let service = agenthub_a2a::outside::OutsideService::from(here.outside.clone());
-        let agent_id = id.to_owned();
-        let request = Request::new(RemoveOutsideAgentRequest { agent_id });
-        soon(service.remove_outside_agent(request))
-            .await
-            .map_err(|status| status.code())
-    };
+    let remove = async |id: &str| here.remove(id).await.map_err(|status| status.code());
     remove("far").await.expect("it is there");
     assert_eq!(remove("far").await.expect_err("it is gone"), Code::NotFound);
     assert_eq!(

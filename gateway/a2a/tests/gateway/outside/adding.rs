@@ -1,0 +1,160 @@
+//! Agents elsewhere as they are added, and where they are called afterwards.
+
+use std::{
+    fs,
+    process::Command,
+    sync::{Arc, Mutex},
+};
+
+use agenthub_a2a::{
+    outside::{
+        OutsideService,
+        wire::{AddOutsideAgentRequest, outside_agents_server::OutsideAgents as _},
+    },
+    v1::TaskState,
+};
+use axum::{
+    Json, Router,
+    extract::Path,
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use serde_json::{Value, json};
+use tonic::{Code, Request};
+
+use super::Here;
+use crate::{
+    client::{self, Behind, done, send, state},
+    elsewhere::Elsewhere,
+    harness::soon,
+};
+
+/// An agent whose card says where it is called, which may change.
+struct Moving {
+    served: Elsewhere,
+    place: Arc<Mutex<String>>,
+}
+
+impl Moving {
+    /// `{host}` in a place is the server's own address.
+    async fn at(place: &str) -> Self {
+        let place = Arc::new(Mutex::new(place.to_owned()));
+        let (shown, served) = (place.clone(), place.clone());
+        let card = async move |headers: HeaderMap| {
+            let host = headers["host"].to_str().expect("text");
+            let url = shown
+                .lock()
+                .expect("nobody panicked")
+                .replace("{host}", host);
+            Json(json!({
+                "name": "Mover", "description": "Moves", "version": "1", "capabilities": {}, "skills": [],
+                "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
+                "supportedInterfaces": [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
+            }))
+        };
+        let rpc = async move |Path(path): Path<String>, Json(request): Json<Value>| -> Response {
+            let place = served.lock().expect("nobody panicked").clone();
+            if !place.ends_with(&format!("/at/{path}")) {
+                return (StatusCode::NOT_FOUND, "nothing is here").into_response();
+            }
+            let task =
+                json!({"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED"}});
+            Json(json!({"jsonrpc": "2.0", "id": request["id"], "result": {"task": task}}))
+                .into_response()
+        };
+        let router = Router::new()
+            .route("/.well-known/agent-card.json", get(card))
+            .route("/at/{path}", post(rpc));
+        Self {
+            served: Elsewhere::serve(router).await,
+            place,
+        }
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.served.address)
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_cannot_be_called_is_not_added() {
+    let here = Here::start().await;
+    let agent = Moving::at("http://10.0.0.1/at/rpc").await;
+    let refused = here.add(&agent.url(), "far", json!({})).await;
+    let refused = refused.expect_err("its address is private");
+    assert_eq!(refused.code(), Code::InvalidArgument, "{refused:?}");
+    let text = refused.message();
+    assert!(
+        text.contains("JSONRPC cannot be called: 10.0.0.1 is not reached"),
+        "{text}"
+    );
+
+    let agent = Moving::at("http://{host}/at/rpc").await;
+    let absent = json!({"kind": "bearer", "token": "file:absent"});
+    let refused = here.add(&agent.url(), "far", absent).await;
+    let refused = refused.expect_err("there is no such secret");
+    assert_eq!(refused.code(), Code::InvalidArgument, "{refused:?}");
+    assert!(refused.message().contains("absent"), "{refused:?}");
+    assert!(here.list().await.is_empty());
+
+    here.add(&agent.url(), "far", json!({}))
+        .await
+        .expect("nothing is left of the tries");
+    here.stop().await;
+}
+
+#[tokio::test]
+async fn an_agent_that_has_moved_is_called_where_its_card_says() {
+    let here = Here::start().await;
+    let agent = Moving::at("http://{host}/at/old").await;
+    here.add(&agent.url(), "far", json!({}))
+        .await
+        .expect("it is added");
+    let remote = here.remote("far").await;
+    assert_eq!(
+        state(&done(&remote, send("hello")).await),
+        TaskState::Completed
+    );
+    *agent.place.lock().expect("nobody panicked") = "http://{host}/at/new".to_owned();
+    assert_eq!(
+        state(&done(&remote, send("hello again")).await),
+        TaskState::Completed
+    );
+    *agent.place.lock().expect("nobody panicked") = "http://{host}/nowhere".to_owned();
+    assert_eq!(
+        state(&done(&remote, send("who is there")).await),
+        TaskState::Failed,
+        "its card leads nowhere"
+    );
+    here.stop().await;
+}
+
+/// The hub's process may be killed between any two steps: what the hub knows is in the list, or it could neither be added nor removed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_is_listed_before_the_hub_knows_it() {
+    let (there, here) = (Behind::start().await, Here::start().await);
+    // Whoever writes the list waits here until somebody reads.
+    let list = here.folder.path().join("outside-agents.json.new");
+    let made = Command::new("mkfifo").arg(&list).status();
+    assert!(made.expect("mkfifo is there").success());
+    let request = AddOutsideAgentRequest {
+        url: client::url(there.served.address),
+        agent_id: "far".into(),
+        auth: None,
+    };
+    let service = OutsideService::from(here.outside.clone());
+    let adding =
+        tokio::spawn(async move { service.add_outside_agent(Request::new(request)).await });
+    let writing = tokio::task::spawn_blocking(move || fs::File::open(list));
+    let reader = soon(writing).await.expect("no panic").expect("it is read");
+    let card = "/agents/far/.well-known/agent-card.json";
+    let known = here.stage.http("GET", card, &[], "").await.status;
+    drop(reader);
+    let added = soon(adding).await.expect("no panic");
+    assert_eq!(known, 404, "the hub knows an agent that is not listed");
+    // A pipe cannot be synced.
+    assert_eq!(added.expect_err("no file").code(), Code::Internal);
+    here.stop().await;
+    there.stage.stop().await;
+}

@@ -1,0 +1,232 @@
+//! Questions, answers, further messages and cancellations between a hub and an agent elsewhere.
+
+use agenthub_a2a::{
+    client::{Following, Remote},
+    v1::{
+        CancelTaskRequest, Message, SendMessageConfiguration, SendMessageRequest, Task, TaskState,
+        part::Content,
+    },
+};
+use serde_json::json;
+
+use super::{Here, open, tasks_there};
+use crate::{
+    client::{self, Behind, all, follow_up, last_state, send, state},
+    harness::{gate, soon},
+};
+
+/// An agent elsewhere, on a hub as "far".
+async fn far() -> (Behind, Here) {
+    let (there, here) = (Behind::start().await, Here::start().await);
+    let url = client::url(there.served.address);
+    here.add(&url, "far", json!({})).await.expect("it is added");
+    (there, here)
+}
+
+async fn stop(there: Behind, here: Here) {
+    here.stop().await;
+    there.stage.stop().await;
+}
+
+/// Follows a stream up to this state, and gives the task.
+async fn until(events: &mut Following, wanted: TaskState) -> String {
+    while events.state() != Some(wanted) {
+        soon(events.next()).await.expect("more").expect("no error");
+    }
+    events.task_id().to_owned()
+}
+
+/// Waits until the tasks there are in this state, all of them.
+async fn until_there(there: &Behind, wanted: TaskState) -> Vec<Task> {
+    let all_are = async {
+        loop {
+            let tasks = tasks_there(there).await;
+            if tasks.iter().all(|task| state(task) == wanted) {
+                return tasks;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    soon(all_are).await
+}
+
+async fn cancel(remote: &Remote, id: &str) -> Task {
+    let request = CancelTaskRequest {
+        id: id.into(),
+        ..Default::default()
+    };
+    let cancelled = soon(remote.cancel_task(request)).await;
+    cancelled.expect("it has not ended")
+}
+
+/// A message for a task, of which nobody waits for what comes of it.
+fn at_once(text: &str, task_id: &str) -> SendMessageRequest {
+    SendMessageRequest {
+        configuration: Some(SendMessageConfiguration {
+            return_immediately: true,
+            ..Default::default()
+        }),
+        ..follow_up(text, task_id)
+    }
+}
+
+fn text(message: Option<&Message>) -> String {
+    let parts = message.iter().flat_map(|m| &m.parts);
+    let texts = parts.filter_map(|part| match &part.content {
+        Some(Content::Text(text)) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect()
+}
+
+/// Waits until a task is completed that waits for its requester at first.
+async fn completed(remote: &Remote, id: &str) {
+    let completed = async {
+        while last_state(&all(remote.subscribe_to_task(id)).await) != TaskState::Completed {}
+    };
+    soon(completed).await;
+}
+
+/// The last words of a task.
+async fn words(remote: &Remote, id: &str) -> String {
+    let request = agenthub_a2a::v1::GetTaskRequest {
+        id: id.into(),
+        ..Default::default()
+    };
+    let task = soon(remote.get_task(request)).await.expect("it is there");
+    text(task.status.expect("a status").message.as_ref())
+}
+
+/// spec: A2A 1.0.1 §3.1.5, §4.1.3
+#[tokio::test]
+async fn cancelling_a_task_that_waits_reaches_its_agent() {
+    let (there, here) = far().await;
+    let remote = here.remote("far").await;
+    for (word, waits) in [
+        ("ask", TaskState::InputRequired),
+        ("auth", TaskState::AuthRequired),
+    ] {
+        let asked = all(remote.send_streaming_message(send(word))).await;
+        assert_eq!(last_state(&asked), waits, "{asked:?}");
+        let [task] = &tasks_there(&there).await[..1] else {
+            panic!("there is one")
+        };
+        assert_eq!(state(task), waits);
+        let id = client::task_id(&asked);
+        assert_eq!(state(&cancel(&remote, &id).await), TaskState::Canceled);
+        until_there(&there, TaskState::Canceled).await;
+    }
+    stop(there, here).await;
+}
+
+#[tokio::test]
+async fn a_task_that_was_cancelled_while_the_hub_was_down_is_cancelled_there_afterwards() {
+    let (there, mut here) = far().await;
+    let remote = here.remote("far").await;
+    let asked = all(remote.send_streaming_message(send("ask"))).await;
+    here.crash().await;
+    here.until("far", false).await;
+    cancel(&remote, &client::task_id(&asked)).await;
+    until_there(&there, TaskState::InputRequired).await;
+    here.outside = open(&here.stage, here.folder.path()).await;
+    until_there(&there, TaskState::Canceled).await;
+    stop(there, here).await;
+}
+
+/// spec: A2A 1.0.1 §3.4.3
+#[tokio::test]
+async fn an_answer_is_handed_on_once_over_a_crash() {
+    let (there, mut here) = far().await;
+    let remote = here.remote("far").await;
+    let asked = all(remote.send_streaming_message(send("quiz once"))).await;
+    assert_eq!(last_state(&asked), TaskState::InputRequired);
+    let id = client::task_id(&asked);
+    here.crash().await;
+    here.until("far", false).await;
+    here.outside = open(&here.stage, here.folder.path()).await;
+    here.until("far", true).await;
+    let sent = soon(remote.send_message(at_once("blue", &id))).await;
+    sent.expect("it is taken");
+    until_there(&there, TaskState::Working).await;
+    // The answer is at work there.
+    let mut events = remote.subscribe_to_task(&id);
+    until(&mut events, TaskState::Working).await;
+    here.crash().await;
+    here.until("far", false).await;
+    gate("once").add_permits(1);
+    here.outside = open(&here.stage, here.folder.path()).await;
+    let rest = all(events).await;
+    assert_eq!(last_state(&rest), TaskState::Completed, "{rest:?}");
+    assert_eq!(words(&remote, &id).await, "blue");
+    let there_now = tasks_there(&there).await;
+    assert_eq!(there_now.len(), 1);
+    let answers = there_now[0].history.iter();
+    let answers = answers.filter(|message| {
+        text(Some(message)) == "blue" && message.role() == agenthub_a2a::v1::Role::User
+    });
+    assert_eq!(answers.count(), 1, "{:?}", there_now[0].history);
+    stop(there, here).await;
+}
+
+/// spec: A2A 1.0.1 §3.4.2
+#[tokio::test]
+async fn a_message_to_a_task_at_work_reaches_its_agent() {
+    let (there, here) = far().await;
+    let remote = here.remote("far").await;
+    let mut events = remote.send_streaming_message(send("listen"));
+    let id = until(&mut events, TaskState::Working).await;
+    let sent = soon(remote.send_message(at_once("a whisper", &id))).await;
+    sent.expect("it is taken");
+    let rest = all(events).await;
+    assert_eq!(last_state(&rest), TaskState::Completed, "{rest:?}");
+    assert_eq!(words(&remote, &id).await, "heard a whisper");
+    stop(there, here).await;
+}
+
+#[tokio::test]
+async fn of_two_answers_at_once_none_is_lost() {
+    let (there, here) = far().await;
+    let remote = here.remote("far").await;
+    let asked = all(remote.send_streaming_message(send("poll"))).await;
+    let id = client::task_id(&asked);
+    let (one, other) = tokio::join!(
+        remote.send_message(at_once("blue", &id)),
+        remote.send_message(at_once("red", &id)),
+    );
+    one.and(other).expect("both are taken");
+    completed(&remote, &id).await;
+    let words = words(&remote, &id).await;
+    assert!(
+        ["blue and red", "red and blue"].contains(&&*words),
+        "{words}"
+    );
+    stop(there, here).await;
+}
+
+/// spec: A2A 1.0.1 §7.6
+#[tokio::test]
+async fn a_task_goes_on_once_somebody_has_signed_in_elsewhere() {
+    let (there, here) = far().await;
+    let remote = here.remote("far").await;
+    let asked = all(remote.send_streaming_message(send("signin far"))).await;
+    assert_eq!(last_state(&asked), TaskState::AuthRequired, "{asked:?}");
+    let id = client::task_id(&asked);
+    gate("far").add_permits(1);
+    completed(&remote, &id).await;
+    assert_eq!(words(&remote, &id).await, "welcome");
+    stop(there, here).await;
+}
+
+#[tokio::test]
+async fn removing_an_agent_cancels_what_is_open_there() {
+    let (there, here) = far().await;
+    let remote = here.remote("far").await;
+    let mut waiting = remote.send_streaming_message(send("wait"));
+    until(&mut waiting, TaskState::Working).await;
+    all(remote.send_streaming_message(send("ask"))).await;
+    let removed = here.remove("far").await.expect("it is there");
+    assert_eq!((removed.cancelled, removed.left), (2, 0));
+    assert_eq!(until_there(&there, TaskState::Canceled).await.len(), 2);
+    assert_eq!(last_state(&all(waiting).await), TaskState::Failed);
+    stop(there, here).await;
+}
