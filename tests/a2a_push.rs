@@ -45,7 +45,7 @@ fn the_official_python_library_verifies_a_signed_card() {
 }
 
 /// The answer to a JSON of A2A 1.0.
-fn post(http: &str, path: &str, body: &Value) -> Value {
+pub(crate) fn post(http: &str, path: &str, body: &Value) -> Value {
     let body = body.to_string();
     let mut stream = TcpStream::connect(http).expect("it listens");
     write!(
@@ -61,7 +61,7 @@ fn post(http: &str, path: &str, body: &Value) -> Value {
 }
 
 /// The next request that comes, its id and its body.
-fn notification(receiver: &TcpListener) -> (TcpStream, String, Value) {
+pub(crate) fn notification(receiver: &TcpListener) -> (TcpStream, String, Value) {
     let stream = eventually("a notification comes", || receiver.accept().ok()).0;
     stream.set_nonblocking(false).expect("a socket");
     stream.set_read_timeout(Some(PATIENCE)).expect("a socket");

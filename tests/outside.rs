@@ -1,11 +1,15 @@
 //! Agents elsewhere, as agents of a hub and at a terminal, with real processes. What happens in detail is tested in the room of A2A.
 
-use std::{env, fs, path::Path, sync::Arc};
+use std::{env, fs, io::Write, net::TcpListener, path::Path, sync::Arc};
 
 use agenthub_sdk::{Agent, ArtifactUpdate, Card, Failure, Part, Reply, RunningAgent, TaskContext};
+use serde_json::json;
 use tokio::{runtime::Runtime, sync::Semaphore};
 
-use crate::harness::{Process, System, free_address};
+use crate::{
+    a2a_push::{notification, post},
+    harness::{Process, System, eventually, free_address},
+};
 
 /// A hub on disk that calls agents on this machine, and where it serves HTTP, over its restarts.
 struct Near {
@@ -195,30 +199,67 @@ fn an_agent_of_the_official_python_sdk_is_an_agent_of_the_hub() {
         );
         return;
     };
+    let script = script("a2a_agent.py");
+    check_agent_of_sdk("Python", |near, binding| {
+        Process::start_other(&python, near.system.folder(), "", &[&script, binding])
+    });
+}
+
+/// An agent written with the official SDK for JavaScript is an agent of the hub, over each binding.
+#[test]
+fn an_agent_of_the_official_javascript_sdk_is_an_agent_of_the_hub() {
+    let packages = env::var("AGENTHUB_TEST_NODE").ok();
+    let Some(packages) = packages.filter(|packages| !packages.is_empty()) else {
+        eprintln!(
+            "not tested: AGENTHUB_TEST_NODE names no folder that has the packages `@a2a-js/sdk` and `express`"
+        );
+        return;
+    };
+    let (script, node) = (
+        script("a2a_agent.mjs"),
+        format!("AGENTHUB_TEST_NODE={packages}"),
+    );
+    check_agent_of_sdk("JavaScript", |near, binding| {
+        let args = [&*node, "node", &script, binding];
+        Process::start_other("env", near.system.folder(), "", &args)
+    });
+}
+
+/// The path of a script in this folder.
+fn script(name: &str) -> String {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(name);
+    script.to_str().expect("a path in Unicode").to_owned()
+}
+
+/// Starts an agent of an SDK for each binding, adds it by its address, and lets it stream, ask, be cancelled at work and while it waits, and
+/// have its changes pushed.
+fn check_agent_of_sdk(language: &str, start: impl Fn(&Near, &str) -> Process) {
     let near = Near::new();
     let _broker = near.start();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/a2a_agent.py");
-    let script = script.to_str().expect("a path in Unicode");
     for (binding, id) in [
-        ("JSONRPC", "py_rpc"),
-        ("HTTP+JSON", "py_http"),
-        ("GRPC", "py_grpc"),
+        ("JSONRPC", "by_rpc"),
+        ("HTTP+JSON", "by_http"),
+        ("GRPC", "by_grpc"),
     ] {
-        let agent = Process::start_other(&python, near.system.folder(), "", &[script, binding]);
-        near.add(agent.line("its address").trim(), id);
+        let agent = start(&near, binding);
+        let address = agent.line("its address").trim().to_owned();
+        near.add(&address, id);
         let listed = near.system.run(&["agents", "outside"], "");
         assert!(
             listed.stdout.contains(&format!("{binding} 1.0 at ")),
             "{listed:?}"
         );
+        let url = near.url(id);
         let call = |words: &[&str]| {
-            let url = near.url(id);
             let args = [&["a2a", "call", url.as_str()], words].concat();
             near.system.run(&args, "")
         };
         let drawn = call(&["a cat"]);
         assert_eq!(
-            drawn.stdout, "one two\nPython: a cat",
+            drawn.stdout,
+            format!("one two\n{language}: a cat"),
             "{binding}: {drawn:?}"
         );
         assert!(drawn.stderr.contains("at work"), "{binding}: {drawn:?}");
@@ -233,11 +274,10 @@ fn an_agent_of_the_official_python_sdk_is_an_agent_of_the_hub() {
         let task = task.split_whitespace().next().expect("a task");
         let answered = call(&["blue", "--task", task]);
         assert!(
-            answered.stdout.ends_with("Python: blue"),
+            answered.stdout.ends_with(&format!("{language}: blue")),
             "{binding}: {answered:?}"
         );
 
-        let url = near.url(id);
         let waiting = near.system.start(&["a2a", "call", &url, "wait", "--json"]);
         waiting.line_with("at work");
         near.system.json(&["tasks", "cancel", "latest", "--json"]);
@@ -247,5 +287,58 @@ fn an_agent_of_the_official_python_sdk_is_an_agent_of_the_hub() {
             cancelled.stdout.contains("TASK_STATE_CANCELED"),
             "{binding}: {cancelled:?}"
         );
+        call(&["ask"]);
+        near.system.json(&["tasks", "cancel", "latest", "--json"]);
+        check_pushes(&near, id, &format!("{language}: a dog"));
+        until_all_have_ended(address.trim_start_matches("http://"));
+    }
+}
+
+/// Waits until all tasks of an agent have ended: those that were cancelled on the hub were cancelled there.
+fn until_all_have_ended(agent: &str) {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {}});
+    eventually("all tasks of the agent have ended", || {
+        let listed = post(agent, "/rpc", &body);
+        let tasks = listed["result"]["tasks"].as_array().expect("tasks");
+        let states = tasks.iter().map(|task| task["status"]["state"].as_str());
+        let mut states: Vec<&str> = states.map(Option::unwrap_or_default).collect();
+        states.sort_unstable();
+        let expected = [
+            "CANCELED",
+            "CANCELED",
+            "COMPLETED",
+            "COMPLETED",
+            "COMPLETED",
+        ];
+        (states == expected.map(|state| format!("TASK_STATE_{state}"))).then_some(())
+    });
+}
+
+/// What an agent elsewhere does is pushed to a receiver, as of any agent of the hub.
+///
+/// spec: A2A 1.0.1 §4.3.3
+fn check_pushes(near: &Near, agent: &str, answer: &str) {
+    let receiver = TcpListener::bind("127.0.0.1:0").expect("it is free");
+    receiver.set_nonblocking(true).expect("a socket");
+    let url = format!("http://{}/", receiver.local_addr().expect("an address"));
+    let body = json!({
+        "message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "a dog"}]},
+        "configuration": {"taskPushNotificationConfig": {"url": url}, "returnImmediately": true},
+    });
+    let path = format!("/agents/{agent}/message:send");
+    let task = post(&near.http, &path, &body)["task"].take();
+    assert!(task["id"].is_string(), "{task}");
+    let mut pushed = String::new();
+    while !pushed.contains("TASK_STATE_COMPLETED") {
+        let (mut stream, _, shown) = notification(&receiver);
+        write!(
+            stream,
+            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        )
+        .expect("it reads");
+        pushed.push_str(&shown.to_string());
+    }
+    for part in ["at work", "two", answer] {
+        assert!(pushed.contains(part), "{part}: {pushed}");
     }
 }
