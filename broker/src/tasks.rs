@@ -11,6 +11,8 @@ mod listing;
 mod saved;
 mod settled;
 mod shown;
+mod status_listing;
+mod status_order;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -20,6 +22,7 @@ use std::{
 use self::{
     entry::{Body, Entry, MadeBy},
     settled::Settled,
+    status_order::StatusOrder,
 };
 pub(crate) use self::{
     known::{Content, Known, with_history},
@@ -27,6 +30,8 @@ pub(crate) use self::{
     saved::Saved,
     settled::Ended,
     shown::shown,
+    status_listing::StatusQuery,
+    status_order::{Nanos, Place},
 };
 use crate::{
     dedupe::{Fingerprint, PublishOutcome},
@@ -56,6 +61,8 @@ pub(crate) struct Tasks {
     bytes: usize,
     live: HashMap<TaskId, Entry>,
     by_change: BTreeMap<u64, TaskId>,
+    /// Live tasks by the time of their status.
+    order: StatusOrder<TaskId>,
     /// Last changes of fresh tasks.
     fresh: BTreeSet<u64>,
     deadlines: BTreeSet<(SystemTime, TaskId)>,
@@ -80,6 +87,7 @@ impl Tasks {
             bytes: 0,
             live: HashMap::new(),
             by_change: BTreeMap::new(),
+            order: StatusOrder::default(),
             fresh: BTreeSet::new(),
             deadlines: BTreeSet::new(),
             open: HashMap::new(),
@@ -224,11 +232,33 @@ impl Tasks {
 
     /// Removes a live task that has ended.
     fn remove(&mut self, id: &TaskId) -> Option<Entry> {
+        self.leave_order(id);
         let entry = self.live.remove(id)?;
         self.bytes -= entry.weight();
         self.by_change.remove(&entry.changed);
         self.fresh.remove(&entry.changed);
         Some(entry)
+    }
+
+    /// Adds a live task to the order, once it has an assignee.
+    fn enter_order(&mut self, id: &TaskId) {
+        if let Some(entry) = self.live.get(id)
+            && let Some(assignee) = &entry.parties.1
+        {
+            let place = Place::new(entry.status_at, id);
+            self.order
+                .insert(assignee, place, entry.state(), id.clone());
+        }
+    }
+
+    /// Removes a live task from the order, before its status changes.
+    fn leave_order(&mut self, id: &TaskId) {
+        if let Some(entry) = self.live.get(id)
+            && let Some(assignee) = &entry.parties.1
+        {
+            let place = Place::new(entry.status_at, id);
+            self.order.remove(assignee, place, entry.state());
+        }
     }
 }
 
@@ -249,6 +279,7 @@ fn row(id: &TaskId, mut entry: Entry) -> Ended {
         bytes: u32::try_from(entry.bytes).unwrap_or(u32::MAX),
         changed: entry.changed,
         ended_at: entry.ended_at.unwrap_or(SystemTime::UNIX_EPOCH),
+        status_at: entry.status_at,
         made_by: entry.made_by,
         content: Ok(body.encoded),
     }

@@ -31,6 +31,7 @@ mod seek;
 mod session;
 mod sessions;
 mod settled;
+mod status_listing;
 mod storage;
 mod sweep;
 mod task_calls;

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Pages scanned per request; the caller continues with the token.
-const PAGES: usize = 64;
+pub(super) const PAGES: usize = 64;
 
 impl Hub {
     /// A task, and the position as of which it is so.
@@ -47,7 +47,7 @@ impl Hub {
     }
 
     /// The tasks of these contents, in order, decoded or read from the log. Missing ones are left out.
-    async fn read(&self, contents: Vec<Content>) -> Result<Vec<Task>, Error> {
+    pub(super) async fn read(&self, contents: Vec<Content>) -> Result<Vec<Task>, Error> {
         let found: Vec<Result<Task, u64>> = contents.into_iter().map(Content::task).collect();
         let stored: Vec<u64> = found
             .iter()
@@ -131,23 +131,11 @@ impl Hub {
         request: &ListTasksRequest,
     ) -> Result<ListTasksResponse, Error> {
         decide(Call::ListTasks, caller, "")?;
-        let given = |text: &str| Some(text.to_owned()).filter(|t| !t.is_empty());
-        let limit = match request.page_size {
-            0 => 50,
-            n => usize::try_from(n)
-                .map_err(|_| {
-                    Error::InvalidArgument(format!("page_size is {n}; 1 to 100, or 0 for 50"))
-                })?
-                .min(100),
-        };
+        if request.by_status {
+            return self.list_by_status(request).await;
+        }
         let before = given(&request.page_token)
-            .map(|token| {
-                u64::from_str_radix(&token, 16).map_err(|_| {
-                    Error::InvalidArgument(format!(
-                        "page_token \"{token}\" is none; use next_page_token of the page before"
-                    ))
-                })
-            })
+            .map(|token| u64::from_str_radix(&token, 16).map_err(|_| unknown_token(&token)))
             .transpose()?;
         let mut query = Query {
             agent: given(&request.agent_id).map(AgentId::from),
@@ -155,7 +143,7 @@ impl Hub {
             context: given(&request.context_id),
             states: known(&request.states, "states", |n| TaskState::try_from(n).ok())?,
             before,
-            limit,
+            limit: page_limit(request.page_size)?,
         };
         let total_size = match request.count {
             true => self.count_tasks(query.clone()).await,
@@ -194,6 +182,31 @@ impl Hub {
             tokio::task::yield_now().await;
         }
     }
+}
+
+/// A filter, if it is given.
+pub(super) fn given(text: &str) -> Option<String> {
+    Some(text.to_owned()).filter(|text| !text.is_empty())
+}
+
+/// Tasks on a page.
+///
+/// # Errors
+///
+/// The number is negative.
+pub(super) fn page_limit(size: i32) -> Result<usize, Error> {
+    match size {
+        0 => Ok(50),
+        n => usize::try_from(n).map(|n| n.min(100)).map_err(|_| {
+            Error::InvalidArgument(format!("page_size is {n}; 1 to 100, or 0 for 50"))
+        }),
+    }
+}
+
+pub(super) fn unknown_token(token: &str) -> Error {
+    Error::InvalidArgument(format!(
+        "page_token \"{token}\" is none; use next_page_token of the page before"
+    ))
 }
 
 fn task_not_found() -> Error {

@@ -9,7 +9,11 @@ use super::{
     moment::{micros, time},
     seen,
 };
-use crate::{log::Segment, steps::step, tasks::Ended};
+use crate::{
+    log::Segment,
+    steps::step,
+    tasks::{Ended, Nanos},
+};
 
 /// Maximum bytes of contents per segment, unless one task alone is larger.
 const BYTES: usize = 64 * 1024;
@@ -44,6 +48,9 @@ struct HeadRecord {
     content_bytes: u32,
     #[prost(bytes = "vec", tag = "11")]
     made_by: Vec<u8>,
+    /// Time of the status, in nanoseconds after `ended_us`.
+    #[prost(sint64, tag = "12")]
+    status_after_ns: i64,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -130,8 +137,16 @@ fn head(ended: Ended) -> HeadRecord {
         bytes: ended.bytes,
         changed: ended.changed,
         ended_us: micros(ended.ended_at),
+        status_after_ns: ended
+            .status_at
+            .0
+            .wrapping_sub(nanos(micros(ended.ended_at))),
         made_by,
     }
+}
+
+fn nanos(us: i64) -> i64 {
+    us.wrapping_mul(1_000)
 }
 
 /// Decodes the heads of a segment.
@@ -152,6 +167,7 @@ pub(crate) fn heads(bytes: &[u8]) -> Result<impl Iterator<Item = Result<Ended, S
             bytes: head.bytes,
             changed: head.changed,
             ended_at: time(head.ended_us),
+            status_at: Nanos(nanos(head.ended_us).wrapping_add(head.status_after_ns)),
             made_by: match head.made_by.is_empty() {
                 true => None,
                 false => Some(seen::unpack(&mut &*head.made_by).map_err(|e| e.to_string())?),

@@ -12,6 +12,7 @@ use prost::Message as _;
 use super::{
     Tasks,
     entry::{self, Body, Entry},
+    status_order::Nanos,
 };
 use crate::id::{AgentId, TaskId};
 
@@ -57,6 +58,7 @@ impl Tasks {
             parent: entry::parent(&routing.parent_task_id),
             deadline,
             ended_at: None,
+            status_at: Nanos::of(timestamp(time)),
             made_by: None,
             changed: 0,
         };
@@ -85,15 +87,21 @@ impl Tasks {
     ) {
         let id = TaskId::from(update.task_id.as_str());
         self.assign(&id, assignee);
-        let (Some(entry), Some(status)) = (self.live.get_mut(&id), &update.status) else {
+        let Some(status) = &update.status else {
+            return self.touch(&id);
+        };
+        self.leave_order(&id);
+        let Some(entry) = self.live.get_mut(&id) else {
             return self.touch(&id);
         };
         let was_terminal = entry.is_terminal();
         self.bytes -= entry.weight();
-        entry.task_mut().status = Some(TaskStatus {
+        let status = TaskStatus {
             timestamp: status.timestamp.or(Some(timestamp(time))),
             ..status.clone()
-        });
+        };
+        entry.status_at = Nanos::of_status(Some(&status));
+        entry.task_mut().status = Some(status);
         let has_ended = entry.is_terminal() && !was_terminal;
         if has_ended {
             entry.ended_at = Some(time);
@@ -115,6 +123,7 @@ impl Tasks {
                 self.close(&assignee, &id);
             }
         }
+        self.enter_order(&id);
         self.touch(&id);
         self.make_room();
     }
@@ -150,6 +159,7 @@ impl Tasks {
         entry.set_metadata("assignee", assignee);
         let open = self.open.entry(assignee.clone()).or_default();
         open.insert(id.clone());
+        self.enter_order(id);
     }
 
     /// Removes an ended task from its assignee's open tasks.

@@ -9,7 +9,7 @@ use agenthub_proto::{
 };
 use prost::Message as _;
 
-use super::known::Content;
+use super::{known::Content, status_order::Nanos};
 use crate::{
     dedupe::{Fingerprint, PublishOutcome},
     id::{AgentId, TaskId},
@@ -28,6 +28,8 @@ pub(crate) struct Entry {
     pub(super) parent: Option<TaskId>,
     pub(super) deadline: Option<SystemTime>,
     pub(super) ended_at: Option<SystemTime>,
+    /// Time of its status.
+    pub(super) status_at: Nanos,
     /// Kept as long as the task.
     pub(super) made_by: Option<MadeBy>,
     /// Bytes of its history and artifacts.

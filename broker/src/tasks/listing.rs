@@ -12,7 +12,7 @@ use super::{
 use crate::{id::AgentId, limits::PAGE_BYTES, steps::step};
 
 /// Tasks visited per page.
-const LOOKS: usize = 4_096;
+pub(super) const LOOKS: usize = 4_096;
 
 /// Filters of a listing. All given ones must match.
 #[derive(Clone, Debug, Default)]
@@ -27,12 +27,12 @@ pub(crate) struct Query {
     pub(crate) limit: usize,
 }
 
-/// A page of a listing.
+/// A page of a listing in an order of which tokens are places.
 #[derive(Clone, Debug)]
-pub(crate) struct Page {
+pub(crate) struct Page<Token = u64> {
     pub(crate) tasks: Vec<Content>,
     /// Token to continue; `None` at the end.
-    pub(crate) next: Option<u64>,
+    pub(crate) next: Option<Token>,
     /// True if no more fit into one answer; false if the limit of visited tasks was reached.
     pub(crate) is_full: bool,
 }
@@ -50,46 +50,12 @@ impl Query {
 impl Tasks {
     /// Matching tasks, latest change first.
     pub(crate) fn list(&self, query: &Query) -> Page {
-        let mut page = Page {
-            tasks: Vec::new(),
-            next: None,
-            is_full: false,
-        };
-        let mut bytes = 0;
-        let mut last = None;
-        for (looks, (changed, task)) in self.by_change_from(query).enumerate() {
-            if looks == LOOKS {
-                page.next = last;
-                return page;
-            }
-            step();
-            if query.takes(task) {
-                bytes += task.size();
-                let is_full = bytes > PAGE_BYTES && !page.tasks.is_empty();
-                if page.tasks.len() == query.limit || is_full {
-                    page.next = last;
-                    page.is_full = true;
-                    return page;
-                }
-                page.tasks.push(task.content());
-            }
-            last = Some(changed);
-        }
-        page
+        page_of(self.by_change_from(query), query.limit, |t| query.takes(t))
     }
 
     /// The number of tasks that match, as far as the walk gets under one hold of the lock, and where it goes on.
     pub(crate) fn count(&self, query: &Query) -> (u32, Option<u64>) {
-        let (mut count, mut last) = (0, None);
-        for (looks, (changed, task)) in self.by_change_from(query).enumerate() {
-            if looks == LOOKS {
-                return (count, last);
-            }
-            step();
-            count += u32::from(query.takes(task));
-            last = Some(changed);
-        }
-        (count, None)
+        count_of(self.by_change_from(query), |t| query.takes(t))
     }
 
     /// Tasks that changed before the query's limit, latest first. Skips most that cannot match.
@@ -109,8 +75,59 @@ impl Tasks {
     }
 }
 
+/// The tasks of a walk that match, until the page is full or enough were visited.
+pub(super) fn page_of<'a, Token: Copy>(
+    walk: impl Iterator<Item = (Token, Known<'a>)>,
+    limit: usize,
+    takes: impl Fn(Known<'a>) -> bool,
+) -> Page<Token> {
+    let mut page = Page {
+        tasks: Vec::new(),
+        next: None,
+        is_full: false,
+    };
+    let mut bytes = 0;
+    let mut last = None;
+    for (looks, (token, task)) in walk.enumerate() {
+        if looks == LOOKS {
+            page.next = last;
+            return page;
+        }
+        step();
+        if takes(task) {
+            bytes += task.size();
+            let is_full = bytes > PAGE_BYTES && !page.tasks.is_empty();
+            if page.tasks.len() == limit || is_full {
+                page.next = last;
+                page.is_full = true;
+                return page;
+            }
+            page.tasks.push(task.content());
+        }
+        last = Some(token);
+    }
+    page
+}
+
+/// The number of tasks of a walk that match, until enough were visited, and where it goes on.
+pub(super) fn count_of<'a, Token>(
+    walk: impl Iterator<Item = (Token, Known<'a>)>,
+    takes: impl Fn(Known<'a>) -> bool,
+) -> (u32, Option<Token>) {
+    let (mut count, mut last) = (0, None);
+    for (looks, (token, task)) in walk.enumerate() {
+        if looks == LOOKS {
+            return (count, last);
+        }
+        step();
+        count += u32::from(takes(task));
+        last = Some(token);
+    }
+    (count, None)
+}
+
 /// Merges two sorted iterators.
-fn merge<T, K: Ord>(
+pub(super) fn merge<T, K: Ord>(
     one: impl Iterator<Item = T>,
     other: impl Iterator<Item = T>,
     key: impl Fn(&T) -> K,

@@ -9,6 +9,7 @@ use super::{
     Tasks,
     entry::{self, Body, Entry, MadeBy},
     settled::Ended,
+    status_order::Nanos,
 };
 use crate::id::{AgentId, TaskId};
 
@@ -64,6 +65,7 @@ impl Tasks {
         let parent = entry::parent(saved.task.metadata_str("parent_task_id"));
         let mut entry = Entry {
             parent,
+            status_at: Nanos::of_status(saved.task.status.as_ref()),
             body: Body::Open(Box::new(saved.task)),
             parties: (saved.requester, saved.assignee),
             task_type: saved.task_type,
@@ -89,7 +91,8 @@ impl Tasks {
             }
         }
         self.bytes += entry.weight();
-        self.live.insert(id, entry);
+        self.live.insert(id.clone(), entry);
+        self.enter_order(&id);
         self.make_room();
     }
 

@@ -12,7 +12,11 @@ use std::{
 use agenthub_proto::a2a::TaskState;
 
 use self::{index::Index, rows::Rows};
-use super::{entry::MadeBy, known::Content};
+use super::{
+    entry::MadeBy,
+    known::Content,
+    status_order::{Nanos, Place, StatusOrder},
+};
 use crate::{id::AgentId, steps::step};
 
 /// The settled tasks, see the module.
@@ -23,6 +27,8 @@ pub(super) struct Settled {
     /// Last row of each agent and each context; each row links to the previous one.
     agents: HashMap<AgentId, u64>,
     contexts: Index,
+    /// Numbers of rows, by the time of their status.
+    order: StatusOrder<u64>,
     /// Bytes of rows and contents in memory.
     bytes: usize,
     /// Bytes of all contents.
@@ -49,6 +55,8 @@ pub(crate) struct Row {
     pub(super) bytes: u32,
     pub(super) changed: u64,
     pub(super) ended_at: SystemTime,
+    /// Time of its status.
+    status_at: Nanos,
     pub(super) made_by: Option<MadeBy>,
     content: Stored,
     /// Previous rows of its requester, assignee and context.
@@ -80,6 +88,8 @@ pub(crate) struct Ended {
     pub(crate) bytes: u32,
     pub(crate) changed: u64,
     pub(crate) ended_at: SystemTime,
+    /// Time of its status.
+    pub(crate) status_at: Nanos,
     pub(crate) made_by: Option<MadeBy>,
     /// The encoded task, or its size in the log.
     pub(crate) content: Result<Box<[u8]>, u32>,
@@ -112,9 +122,15 @@ impl Row {
         }
     }
 
+    /// Its place among the tasks of its assignee.
+    pub(super) fn place(&self) -> Place {
+        Place::new(self.status_at, self.id())
+    }
+
     /// Approximate memory.
     pub(super) fn weight(&self) -> usize {
-        const OVERHEAD: usize = 64;
+        /// Of indexes.
+        const OVERHEAD: usize = 104;
         let content = match &self.content {
             Stored::Here(bytes) => bytes.len(),
             Stored::InLog(_) => 0,
@@ -134,6 +150,7 @@ impl Row {
             bytes: self.bytes,
             changed: self.changed,
             ended_at: self.ended_at,
+            status_at: self.status_at,
             made_by: self.made_by,
             content: match &self.content {
                 Stored::Here(bytes) => Ok(bytes.clone()),
@@ -175,8 +192,8 @@ impl Settled {
             true => None,
             false => self.contexts.set(context, number, has_context),
         };
-        if let Some(row) = replaced.and_then(|n| self.rows.get_mut(n)) {
-            row.is_replaced = true;
+        if let Some(replaced) = replaced {
+            self.mark_replaced(replaced);
         }
         let (requester, of_requester) = self.last_of(&ended.requester, number);
         let assignee = ended.assignee.as_ref().filter(|a| **a != requester);
@@ -194,6 +211,7 @@ impl Settled {
             bytes: ended.bytes,
             changed: ended.changed,
             ended_at: ended.ended_at,
+            status_at: ended.status_at,
             made_by: ended.made_by,
             content: match ended.content {
                 Ok(bytes) => Stored::Here(bytes),
@@ -205,6 +223,9 @@ impl Settled {
         self.bytes += row.weight();
         self.content += row.content_len() as u64;
         self.last = row.changed;
+        if let Some(assignee) = &row.assignee {
+            self.order.insert(assignee, row.place(), row.state, number);
+        }
         self.rows.push(row);
     }
 
@@ -237,6 +258,9 @@ impl Settled {
         self.content -= row.content_len() as u64;
         self.ids.remove(row.id(), number);
         self.contexts.remove(row.context(), number);
+        if let (Some(assignee), false) = (&row.assignee, row.is_replaced) {
+            self.order.remove(assignee, row.place(), row.state);
+        }
         for agent in [Some(&row.requester), row.assignee.as_ref()]
             .into_iter()
             .flatten()
@@ -252,10 +276,28 @@ impl Settled {
     pub(super) fn replace(&mut self, id: &str) {
         if let Some(number) = self.ids.get(id, |n| self.is_of(n, id)) {
             self.ids.remove(id, number);
-            if let Some(row) = self.rows.get_mut(number) {
-                row.is_replaced = true;
-            }
+            self.mark_replaced(number);
         }
+    }
+
+    fn mark_replaced(&mut self, number: u64) {
+        let Some(row) = self.rows.get_mut(number) else {
+            return;
+        };
+        row.is_replaced = true;
+        if let Some(assignee) = &row.assignee {
+            self.order.remove(assignee, row.place(), row.state);
+        }
+    }
+
+    /// Numbers of rows, by the time of their status.
+    pub(super) fn order(&self) -> &StatusOrder<u64> {
+        &self.order
+    }
+
+    /// The row with this number.
+    pub(super) fn row(&self, number: u64) -> Option<&Row> {
+        self.rows.get(number)
     }
 
     /// True if the oldest one ended longer ago than `age`.

@@ -1,4 +1,5 @@
 mod settled;
+mod status_order;
 
 use std::time::Duration;
 

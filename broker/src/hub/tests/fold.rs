@@ -10,8 +10,14 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    bodies::Bodies, dead_letters::DeadLetter, log::Try, mailbox::Mail, sealed::Sealed,
-    superseded::Superseded, tasks::Tasks,
+    bodies::Bodies,
+    dead_letters::DeadLetter,
+    id::AgentId,
+    log::Try,
+    mailbox::Mail,
+    sealed::Sealed,
+    superseded::Superseded,
+    tasks::{StatusQuery, Tasks},
 };
 
 #[derive(Clone, Debug)]
@@ -256,6 +262,22 @@ fn listed(tasks: &Tasks, all: &Query) -> Vec<Task> {
     listed.map(|task| task.task().expect("in memory")).collect()
 }
 
+/// The ids of an agent's tasks, latest status first.
+fn listed_by_status(tasks: &Tasks, agent: AgentId) -> Vec<String> {
+    let query = StatusQuery {
+        agent,
+        context: None,
+        states: Vec::new(),
+        since: None,
+        before: None,
+        limit: usize::MAX,
+    };
+    let listed = tasks.list_by_status(&query).tasks.into_iter();
+    listed
+        .map(|task| task.task().expect("in memory").id)
+        .collect()
+}
+
 /// Instances that have lost open tasks.
 fn superseded(state: &State) -> Superseded {
     let mut superseded = state.superseded.clone();
@@ -298,6 +320,7 @@ proptest! {
         for a in 0..3 {
             let agent = agent(a).into();
             prop_assert_eq!(state.tasks.in_flight(&agent), folded.tasks.in_flight(&agent));
+            prop_assert_eq!(listed_by_status(&state.tasks, agent.clone()), listed_by_status(&folded.tasks, agent));
         }
         prop_assert_eq!(dead_letters(state), dead_letters(&folded));
         prop_assert_eq!(tries(state), tries(&folded));
@@ -356,6 +379,7 @@ proptest! {
         for a in 0..3 {
             let agent = agent(a).into();
             prop_assert_eq!(whole.tasks.in_flight(&agent), restored.tasks.in_flight(&agent));
+            prop_assert_eq!(listed_by_status(&whole.tasks, agent.clone()), listed_by_status(&restored.tasks, agent.clone()));
             let waiting = |state: &State| -> Vec<_> { state.mailboxes.unclaimed.of(&agent, Position(0)).map(|m| m.position).collect() };
             prop_assert_eq!(waiting(&whole), waiting(&restored));
         }

@@ -91,12 +91,50 @@ async fn a_listing_is_filtered_by_context_state_and_time() {
     let by_state = list("status=TASK_STATE_COMPLETED&pageSize=5&includeArtifacts=false").await;
     assert_eq!(ids(&by_state), [&done["id"]]);
     let time = asked["status"]["timestamp"].as_str().expect("a time");
+    // From that time on (proto, ListTasksRequest).
     let later = list(&format!("statusTimestampAfter={time}")).await;
-    assert_eq!(ids(&later), [&done["id"]]);
+    assert_eq!(ids(&later), [&done["id"], &asked["id"]]);
+    let time = done["status"]["timestamp"].as_str().expect("a time");
+    let latest = list(&format!("statusTimestampAfter={time}")).await;
+    assert_eq!(ids(&latest), [&done["id"]]);
     assert_eq!(
-        (&later["totalSize"], &later["nextPageToken"]),
+        (&latest["totalSize"], &latest["nextPageToken"]),
         (&json!(1), &json!(""))
     );
-    assert_eq!(state(&later["tasks"][0]), "TASK_STATE_COMPLETED");
+    assert_eq!(state(&latest["tasks"][0]), "TASK_STATE_COMPLETED");
+    let none = list("statusTimestampAfter=2999-01-01T00:00:00Z").await;
+    assert_eq!((ids(&none).len(), &none["totalSize"]), (0, &json!(0)));
+    stage.stop().await;
+}
+
+/// What changes a task and not its status, such as a message to it, moves it on no page.
+///
+/// spec: A2A 1.0.1 §3.1.4
+#[tokio::test]
+async fn pages_are_by_status_and_hold_though_tasks_move() {
+    let stage = Stage::start().await;
+    let waiting = stage.at_work().await;
+    let mut made = Vec::new();
+    for n in 0..4 {
+        made.insert(0, stage.send(&format!("hello {n}")).await["id"].clone());
+    }
+    let more = json!({"message": {"messageId": "m2", "role": "ROLE_USER", "taskId": waiting, "parts": [{"text": "more"}]},
+        "configuration": {"returnImmediately": true}});
+    stage.done("SendMessage", more).await;
+    let page = async |token: &Value| {
+        let query = json!({"pageSize": 2, "pageToken": token});
+        stage.done("ListTasks", query).await
+    };
+    let first = page(&json!("")).await;
+    assert_eq!(ids(&first), [&made[0], &made[1]]);
+    // A new one, and one of a later page, come to the front meanwhile.
+    stage.send("new").await;
+    stage.done("CancelTask", json!({"id": waiting})).await;
+    let second = page(&first["nextPageToken"]).await;
+    assert_eq!(ids(&second), [&made[2], &made[3]]);
+    assert_eq!(second["nextPageToken"], "");
+    assert_eq!(second["totalSize"], 6);
+    let whole = stage.done("ListTasks", json!({})).await;
+    assert_eq!(ids(&whole)[0], &json!(waiting));
     stage.stop().await;
 }

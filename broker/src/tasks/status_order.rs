@@ -1,0 +1,149 @@
+//! Order of an agent's tasks by the time of their status, latest first, as listings of A2A have them (A2A 1.0.1 §3.1.4).
+//! A change that is no status (a message, an artifact) moves no task.
+
+use std::collections::{BTreeMap, HashMap};
+
+use agenthub_proto::{
+    a2a::{TaskState, TaskStatus},
+    wkt::Timestamp,
+};
+
+use crate::id::AgentId;
+
+/// Place of a task in the order. It is the same after a restart, so that tokens of pages stay valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    /// Time of its status.
+    pub(crate) at: Nanos,
+    /// Decides between tasks of the same time.
+    tie: u64,
+}
+
+/// A time, in nanoseconds since 1970. Times before 1677 and after 2262 are at the ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Nanos(pub(crate) i64);
+
+impl Nanos {
+    pub(crate) fn of(time: Timestamp) -> Self {
+        let seconds = time.seconds.saturating_mul(1_000_000_000);
+        Self(seconds.saturating_add(time.nanos.into()))
+    }
+
+    /// Time of a status; the earliest of all without one.
+    pub(crate) fn of_status(status: Option<&TaskStatus>) -> Self {
+        let time = status.and_then(|status| status.timestamp);
+        time.map_or(Self(i64::MIN), Self::of)
+    }
+}
+
+impl Place {
+    pub(super) fn new(at: Nanos, task: &str) -> Self {
+        Self { at, tie: fnv(task) }
+    }
+
+    /// The place as a page token.
+    pub(crate) fn token(self) -> String {
+        format!("s{:016x}{:016x}", self.at.0, self.tie)
+    }
+
+    /// The place of a token; `None` if it is none.
+    pub(crate) fn of_token(token: &str) -> Option<Self> {
+        let digits = token.strip_prefix('s')?;
+        let is_hex = digits.len() == 32 && digits.bytes().all(|b| b.is_ascii_hexdigit());
+        let (at, tie) = is_hex.then(|| digits.split_at(16))?;
+        Some(Self {
+            at: Nanos(u64::from_str_radix(at, 16).ok()?.cast_signed()),
+            tie: u64::from_str_radix(tie, 16).ok()?,
+        })
+    }
+}
+
+/// FNV-1a: the same in every process.
+fn fnv(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// Tasks of each assignee in the order, with what finds them.
+#[derive(Debug)]
+pub(super) struct StatusOrder<T> {
+    agents: HashMap<AgentId, OfAgent<T>>,
+}
+
+#[derive(Debug)]
+struct OfAgent<T> {
+    places: BTreeMap<Place, T>,
+    /// Number of tasks in each state.
+    states: [u32; STATES],
+}
+
+/// Number of states.
+const STATES: usize = 9;
+
+impl<T> Default for StatusOrder<T> {
+    fn default() -> Self {
+        Self {
+            agents: HashMap::new(),
+        }
+    }
+}
+
+impl<T> StatusOrder<T> {
+    pub(super) fn insert(&mut self, agent: &AgentId, place: Place, state: TaskState, found: T) {
+        if !self.agents.contains_key(agent) {
+            let none = OfAgent {
+                places: BTreeMap::new(),
+                states: [0; STATES],
+            };
+            self.agents.insert(agent.clone(), none);
+        }
+        if let Some(tasks) = self.agents.get_mut(agent)
+            && tasks.places.insert(place, found).is_none()
+        {
+            tasks.states[index(state)] += 1;
+        }
+    }
+
+    pub(super) fn remove(&mut self, agent: &AgentId, place: Place, state: TaskState) {
+        let Some(tasks) = self.agents.get_mut(agent) else {
+            return;
+        };
+        if tasks.places.remove(&place).is_some() {
+            let count = &mut tasks.states[index(state)];
+            *count = count.saturating_sub(1);
+        }
+        if tasks.places.is_empty() {
+            self.agents.remove(agent);
+        }
+    }
+
+    /// Tasks of an agent before a place, latest first.
+    pub(super) fn before(
+        &self,
+        agent: &AgentId,
+        place: Option<Place>,
+    ) -> impl Iterator<Item = (Place, &T)> {
+        let tasks = self.agents.get(agent).into_iter();
+        let tasks = tasks.flat_map(move |tasks| match place {
+            Some(place) => tasks.places.range(..place).rev(),
+            None => tasks.places.range(..).rev(),
+        });
+        tasks.map(|(place, found)| (*place, found))
+    }
+
+    /// Number of an agent's tasks in these states; in all if there are none.
+    pub(super) fn count(&self, agent: &AgentId, states: &[TaskState]) -> u32 {
+        let Some(tasks) = self.agents.get(agent) else {
+            return 0;
+        };
+        let counted = tasks.states.iter().enumerate();
+        let counted = counted
+            .filter(|(n, _)| states.is_empty() || states.iter().any(|state| index(*state) == *n));
+        counted.map(|(_, count)| count).sum()
+    }
+}
+
+fn index(state: TaskState) -> usize {
+    usize::try_from(i32::from(state)).unwrap_or_default() % STATES
+}
