@@ -55,6 +55,11 @@ impl Feed {
         }
     }
 
+    /// True if this position is before what is shown.
+    pub(crate) fn has_seen(&self, position: &str) -> bool {
+        is_seen(&self.after, position)
+    }
+
     /// The next event. Cancel-safe.
     ///
     /// # Errors

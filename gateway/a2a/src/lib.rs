@@ -18,6 +18,7 @@ mod gateway;
 mod grpc;
 mod http;
 mod hub;
+mod identity;
 pub mod json;
 mod old;
 mod operations;

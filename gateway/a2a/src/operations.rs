@@ -20,6 +20,7 @@ use crate::{
     error::{Error, Kind},
     feed::Feed,
     hub::{Hub, Target},
+    identity::{identity, is_in},
     push::{Config, Push, StartPoint},
     shared::Shared,
     story::{Story, Until},
@@ -70,6 +71,16 @@ struct Sent {
     task_id: String,
     feed: Feed,
     story: Story,
+    /// The task as it is, for a message that came before.
+    first: Option<StreamResponse>,
+}
+
+/// A message to a task that there is.
+enum FollowUp {
+    /// The task takes it. It was looked at as of this position.
+    Next { as_of: String },
+    /// The task has it, and has ended since.
+    Repeated,
 }
 
 impl Operations {
@@ -111,8 +122,10 @@ impl Operations {
         let config = request.configuration.take().unwrap_or_default();
         let limit = config.history_length;
         history(limit)?;
-        let Sent { feed, story, .. } = self.send(call, &agent, request, &config).await?;
-        let shown = self.follow(feed, story).map(move |shown| {
+        let sent = self.send(call, &agent, request, &config).await?;
+        let first = futures_util::stream::iter(sent.first.map(Ok));
+        let shown = first.chain(self.follow(sent.feed, sent.story));
+        let shown = shown.map(move |shown| {
             shown.map(|mut shown| {
                 if let Some(v1::stream_response::Payload::Task(task)) = &mut shown.payload {
                     keep_latest(&mut task.history, limit);
@@ -240,7 +253,7 @@ impl Operations {
         }
     }
 
-    /// Checks a message and publishes it.
+    /// Checks a message and publishes it. One that came before is not done again: it leads to the task as that is.
     async fn send(
         &self,
         call: &Call,
@@ -250,6 +263,7 @@ impl Operations {
     ) -> Result<Sent, Error> {
         let message = admission::well_formed(request.message.as_ref())?;
         admission::fits_card(&agent.card, message, &call.extensions)?;
+        let identity = identity(&agent.id, message, request.metadata.as_ref());
         let pushed = config.task_push_notification_config.as_ref();
         let pushed = pushed.map(|pushed| {
             self.push.is_offered()?;
@@ -265,15 +279,17 @@ impl Operations {
         let mut message = message_to_hub(message.clone());
         let is_follow_up = !message.task_id.is_empty();
         if !is_follow_up {
-            message.task_id = Uuid::now_v7().to_string();
+            message.task_id = identity.unwrap_or_else(Uuid::now_v7).to_string();
             if message.context_id.is_empty() {
                 message.context_id = Uuid::now_v7().to_string();
             }
         }
         let mut feed = Feed::open(&self.shared, client, &message.task_id).await?;
         if is_follow_up {
-            let as_of = self.follows_up(client, agent, &mut message).await?;
-            feed.skip_to(&as_of);
+            match self.follows_up(client, agent, &mut message).await? {
+                FollowUp::Next { as_of } => feed.skip_to(&as_of),
+                FollowUp::Repeated => return self.sent_before(agent, message.task_id, feed).await,
+            }
         }
         if let Some(metadata) = request.metadata {
             let own = message.metadata.get_or_insert_default();
@@ -282,52 +298,92 @@ impl Operations {
             }
         }
         let task_id = message.task_id.clone();
-        let push_id = pushed.as_ref().map(|config| config.id.clone());
+        let mut push_id = None;
         match pushed {
             Some(config) if is_follow_up => {
                 self.add_push_config(call, agent, &task_id, config).await?;
             }
             // It is there before its task, of which it is told from the beginning.
-            Some(config) => {
+            Some(config) if !self.is_known(agent, &task_id, identity).await? => {
+                push_id = Some(config.id.clone());
                 let begin = StartPoint {
                     is_old: call.is_old,
                     ..StartPoint::default()
                 };
                 self.push.gate().await?.add(&task_id, config, begin).await?;
             }
-            None => {}
+            _ => {}
         }
         let routing = AgentEventMetadata {
             to_agent_id: agent.id.clone(),
             traceparent: call.traceparent.clone(),
-            // Message ids are each client's own: two clients may use the same.
-            idempotency_key: Uuid::now_v7().to_string(),
+            idempotency_key: identity.unwrap_or_else(Uuid::now_v7).to_string(),
             ..Default::default()
         };
         let published = client.publish(message, routing).await;
-        if let (Err(_), Some(push_id), false) = (&published, push_id, is_follow_up) {
+        if let (Err(_), Some(push_id)) = (&published, push_id) {
             // Else it is removed as its task does not come.
             let _ = self.push.remove(&task_id, &push_id).await;
         }
-        published.map_err(|error| match error {
+        let published = published.map_err(|error| match error {
             HubError::Conflict(why) if is_follow_up => Kind::UnsupportedOperation.with(why),
             HubError::Invalid(why) => Error::field("message", why),
             error => error.into(),
         })?;
+        if identity.is_some() && feed.has_seen(&published.position) {
+            return self.sent_before(agent, task_id, feed).await;
+        }
         Ok(Sent {
             task_id,
             feed,
             story: Story::new(Until::Interrupted),
+            first: None,
         })
     }
 
-    /// Checks a message to a task that there is, and returns the position as of which that was looked at.
+    /// A message that the hub has already, as its task is.
+    async fn sent_before(
+        &self,
+        agent: &Target,
+        task_id: String,
+        mut feed: Feed,
+    ) -> Result<Sent, Error> {
+        let (task, as_of) = self.task_of(agent, &task_id, ALL).await?;
+        feed.skip_to(&as_of);
+        let mut story = Story::new(Until::Interrupted);
+        let first = story.begin_again(task);
+        Ok(Sent {
+            task_id,
+            feed,
+            story,
+            first: Some(first),
+        })
+    }
+
+    /// True if a message with this identity has made its task before.
+    async fn is_known(
+        &self,
+        agent: &Target,
+        task_id: &str,
+        identity: Option<Uuid>,
+    ) -> Result<bool, Error> {
+        if identity.is_none() {
+            return Ok(false);
+        }
+        match self.task_of(agent, task_id, NONE).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind == Kind::TaskNotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Checks a message to a task that there is.
     async fn follows_up(
         &self,
         client: &Client,
         agent: &Target,
         message: &mut agenthub_sdk::Message,
-    ) -> Result<String, Error> {
+    ) -> Result<FollowUp, Error> {
         let (task, as_of) = self.task_of(agent, &message.task_id, NONE).await?;
         if !message.context_id.is_empty() && message.context_id != task.context_id {
             let fault = format!(
@@ -337,6 +393,11 @@ impl Operations {
             return Err(Error::field("message.contextId", fault));
         }
         if task.state().is_terminal() {
+            let (whole, _) = self.task_of(agent, &message.task_id, ALL).await?;
+            // The first message made the task: sent again with its id, it asks for more of a task that has ended.
+            if is_in(whole.history.get(1..).unwrap_or_default(), message) {
+                return Ok(FollowUp::Repeated);
+            }
             return Err(Kind::UnsupportedOperation
                 .with(format!(
                     "the task has ended ({}): send the message without taskId to start another",
@@ -350,7 +411,7 @@ impl Operations {
                 .about("taskId", &task.id));
         }
         message.context_id = task.context_id;
-        Ok(as_of)
+        Ok(FollowUp::Next { as_of })
     }
 
     /// Shows what comes, to the end of the story.

@@ -56,6 +56,14 @@ impl Story {
         shown(StreamPayload::Task(task_from_hub(task)))
     }
 
+    /// Shows the task as it was read, to a client that sent its message again: it ends where the answer to the first one did.
+    pub(crate) fn begin_again(&mut self, task: a2a::Task) -> StreamResponse {
+        let state = task.state();
+        let shown = self.begin(task);
+        self.enter(state);
+        shown
+    }
+
     /// Nothing more is shown.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over

@@ -111,6 +111,54 @@ async fn a_context_of_the_clients_is_kept_and_two_clients_may_use_one_message_id
     stage.stop().await;
 }
 
+/// spec: A2A 1.0.1 §3.3.1
+#[tokio::test]
+async fn a_message_that_comes_again_in_its_context_is_answered_with_its_task() {
+    let mut stage = Stage::start().await;
+    let mut params = message("draw it once");
+    params["message"]["contextId"] = "c1".into();
+    let first = stage.done("SendMessage", params.clone()).await["task"].take();
+    let again = stage.done("SendMessage", params.clone()).await["task"].take();
+    assert_eq!(again, first);
+    let path = "/agents/painter/message:send";
+    let over_http = stage.rest("POST", path, params.clone()).await;
+    assert_eq!(over_http.body["task"]["id"], first["id"]);
+    let shown = stage.stream("SendStreamingMessage", params.clone()).await;
+    let shown = shown.rest().await;
+    assert_eq!(shown.len(), 1, "{shown:?}");
+    assert_eq!(shown[0]["task"]["status"], first["status"]);
+    stage.restart_gateway(crate::harness::settings()).await;
+    let later = stage.done("SendMessage", params.clone()).await["task"].take();
+    assert_eq!(later["id"], first["id"]);
+    let listed = stage.done("ListTasks", json!({"contextId": "c1"})).await;
+    assert_eq!(listed["totalSize"], 1, "the agent was asked once");
+
+    params["message"]["contextId"] = "c2".into();
+    let elsewhere = stage.done("SendMessage", params.clone()).await;
+    assert_ne!(elsewhere["task"]["id"], first["id"]);
+    // Without a context, the id alone is no reason to take it for the same message.
+    let alone = stage.send("draw it twice").await;
+    let alone_again = stage.send("draw it twice").await;
+    assert_ne!(alone["id"], alone_again["id"]);
+    stage.stop().await;
+}
+
+/// spec: A2A 1.0.1 §3.3.1
+#[tokio::test]
+async fn an_answer_that_comes_again_is_given_once() {
+    let stage = Stage::start().await;
+    let asked = stage.send("ask").await;
+    let mut answer = follow_up("blue", &asked);
+    answer["message"]["messageId"] = "answer".into();
+    let first = stage.done("SendMessage", answer.clone()).await["task"].take();
+    assert_eq!(state(&first), "TASK_STATE_COMPLETED");
+    let again = stage.done("SendMessage", answer.clone()).await["task"].take();
+    assert_eq!(again, first);
+    answer["message"]["messageId"] = "more".into();
+    assert_eq!(stage.code("SendMessage", answer).await, -32004);
+    stage.stop().await;
+}
+
 /// spec: A2A 1.0.1 §3.2.4
 #[tokio::test]
 async fn a_history_is_as_long_as_was_asked_for() {
