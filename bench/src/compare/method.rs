@@ -47,6 +47,11 @@ pub(super) fn described(rounds: u32, length: Duration) -> Vec<String> {
              log. It goes on until a million have ended, with tasks/s counted before and after, and memory once more at the end, divided by all of \
              them."
         ),
+        "A2A is measured with an agent of the SDK that answers at once, behind the hub, and an equal one that a minimal server of axum and tonic \
+         serves directly, without a hub, a store or a check. What the hub adds to a call is the difference of both, each from 400 calls at 100 a \
+         second over connections that are open. At full speed 64 calls are in flight, each of which waits for its task to end. 1,000 streams are 1,000 \
+         tasks, each followed over a connection of its own from its beginning to its end; all their agents are let go at one moment."
+            .to_owned(),
         "The server's CPU time is the time on a CPU of all its threads (`/proc/PID/task/*/schedstat`). A measurement during which others used more \
          than 60 % of the machine is repeated once, and the quieter one counts."
             .to_owned(),

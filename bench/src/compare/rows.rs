@@ -240,6 +240,7 @@ pub(super) fn rows() -> Vec<Row> {
     });
     rows.extend(tasks::rows());
     rows.extend(scenes());
+    rows.extend(a2a());
     rows
 }
 
@@ -344,6 +345,50 @@ fn scenes() -> impl Iterator<Item = Row> {
     })
 }
 
+/// Rows of A2A calls and streams.
+fn a2a() -> Vec<Row> {
+    const BINDINGS: [&str; 3] = ["gRPC", "JSON-RPC", "HTTP+JSON"];
+    let mut rows = Vec::new();
+    let mut add = |scene, index, name: String, goal| {
+        rows.push(Row {
+            name,
+            source: Source::Scene(scene, index),
+            goal,
+        });
+    };
+    for (system, kept) in [
+        (System::HubMemory, "memory"),
+        (
+            System::HubSynced,
+            "synced, ÷ its goal + two syncs of the disk",
+        ),
+    ] {
+        for (n, binding) in BINDINGS.iter().enumerate() {
+            for (m, percentile) in ["p50", "p99"].iter().enumerate() {
+                let name =
+                    format!("A2A call over {binding} at 100/s: ms added to {percentile}, {kept}");
+                add(Scene::A2aAdded(system), 2 * n + m, name, Goal::AtMost(1.0));
+            }
+        }
+    }
+    for (system, kept) in [(System::HubMemory, "memory"), (System::HubSynced, "synced")] {
+        for (n, binding) in BINDINGS.iter().enumerate() {
+            let name = format!("A2A calls/s over {binding}, {kept}, 64 in flight");
+            add(Scene::A2aCalls(system), n, name, Goal::AtLeast(1.0));
+        }
+    }
+    let streams = [
+        "memory each, KiB",
+        "p99 to the first event, s",
+        "p99 from the answers to the last event, s",
+    ];
+    for (n, figure) in streams.iter().enumerate() {
+        let name = format!("1,000 A2A streams at once: {figure}");
+        add(Scene::A2aStreams, n, name, Goal::AtMost(1.0));
+    }
+    rows
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -361,6 +406,6 @@ mod tests {
                 scenes.push(scene);
             }
         }
-        assert_eq!(scenes.len(), 11);
+        assert_eq!(scenes.len(), 16);
     }
 }

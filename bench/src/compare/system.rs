@@ -1,6 +1,6 @@
 //! Compared systems, and their start.
 
-use std::{path::Path, process::Command};
+use std::{net::SocketAddr, path::Path, process::Command};
 
 use super::{
     programs::Programs,
@@ -69,24 +69,7 @@ impl System {
         let address = free()?;
         let port = address.port().to_string();
         let command = match self {
-            Self::HubMemory | Self::HubSynced => {
-                let mut hub = unset(&programs.hub);
-                hub.args([
-                    "broker",
-                    "--json",
-                    "--http",
-                    "127.0.0.1:0",
-                    "--log",
-                    "warn",
-                    "--grpc",
-                ]);
-                hub.arg(address.to_string());
-                match self {
-                    Self::HubSynced => hub.arg("--data").arg(folder.join("data")),
-                    _ => hub.arg("--ephemeral"),
-                };
-                hub
-            }
+            Self::HubMemory | Self::HubSynced => self.hub(programs, folder, address, "127.0.0.1:0"),
             Self::NatsCore | Self::JetStream => {
                 let mut nats = Command::new(programs.nats.as_deref().unwrap_or(Path::new("")));
                 nats.args(["-a", "127.0.0.1", "-p", &port]);
@@ -109,5 +92,25 @@ impl System {
             }
         };
         Server::start(command, address, folder).await
+    }
+
+    /// The command that starts a hub in the folder, on these addresses; in memory unless this is the synced hub.
+    pub(super) fn hub(
+        self,
+        programs: &Programs,
+        folder: &Path,
+        grpc: SocketAddr,
+        http: &str,
+    ) -> Command {
+        let mut hub = unset(&programs.hub);
+        hub.args([
+            "broker", "--json", "--log", "warn", "--http", http, "--grpc",
+        ]);
+        hub.arg(grpc.to_string());
+        match self {
+            Self::HubSynced => hub.arg("--data").arg(folder.join("data")),
+            _ => hub.arg("--ephemeral"),
+        };
+        hub
     }
 }

@@ -118,7 +118,7 @@ fn p99(mut waited: Vec<Duration>, count: usize) -> Duration {
 }
 
 /// Raises the limit of open files of this process and its children, as far as possible; true if it suffices.
-fn allow_files(count: u64) -> bool {
+pub(super) fn allow_files(count: u64) -> bool {
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= count) {
         return true;

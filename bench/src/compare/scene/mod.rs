@@ -1,5 +1,6 @@
 //! Scenes: scenarios of the hub that are no load on a system. Each gives the ratios of one or several rows.
 
+mod a2a;
 mod arrivals;
 mod crowd;
 mod link;
@@ -54,6 +55,12 @@ pub(super) enum Scene {
     Synced,
     /// Many ended tasks: their effect on the hub's speed, and the memory and disk space of each.
     EndedTasks,
+    /// A2A calls through the hub, beside direct calls.
+    A2aAdded(System),
+    /// A2A calls at full speed.
+    A2aCalls(System),
+    /// Many A2A streams at once.
+    A2aStreams,
 }
 
 impl Scene {
@@ -61,7 +68,7 @@ impl Scene {
     pub(super) fn rounds(self) -> u32 {
         match self {
             Self::Binary | Self::EndedTasks => 1,
-            Self::AllStuck | Self::Arrivals | Self::Agents => 3,
+            Self::AllStuck | Self::Arrivals | Self::Agents | Self::A2aStreams => 3,
             _ => u32::MAX,
         }
     }
@@ -84,6 +91,9 @@ impl Scene {
             Self::Binary => start::binary(stage),
             Self::Synced => synced::play(stage).await.map(Some),
             Self::EndedTasks => tasks::ended(stage).await.map(Some),
+            Self::A2aAdded(system) => a2a::added(system, stage).await.map(Some),
+            Self::A2aCalls(system) => a2a::per_second(system, stage).await.map(Some),
+            Self::A2aStreams => a2a::streams(stage).await,
         }
     }
 }

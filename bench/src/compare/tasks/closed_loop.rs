@@ -23,7 +23,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 
 /// The lanes. They end on drop.
 #[derive(Debug)]
-pub(super) struct ClosedLoop {
+pub(in crate::compare) struct ClosedLoop {
     lanes: JoinSet<anyhow::Result<()>>,
     closing: CancellationToken,
 }
@@ -31,7 +31,7 @@ pub(super) struct ClosedLoop {
 impl ClosedLoop {
     /// Starts `in_flight` lanes, which make `most` requests in all. The tally counts each answer as a delivery, with
     /// its latency.
-    pub(super) fn start(
+    pub(in crate::compare) fn start(
         in_flight: usize,
         most: u64,
         tally: &Arc<Tally>,
@@ -62,7 +62,7 @@ impl ClosedLoop {
     }
 
     /// Waits for a failed request; forever without one.
-    pub(super) async fn failed(&mut self) -> anyhow::Error {
+    pub(in crate::compare) async fn failed(&mut self) -> anyhow::Error {
         while let Some(lane) = self.lanes.join_next().await {
             match lane {
                 Ok(Ok(())) => {}
@@ -78,7 +78,7 @@ impl ClosedLoop {
     /// # Errors
     ///
     /// One has failed.
-    pub(super) async fn finish(self) -> anyhow::Result<()> {
+    pub(in crate::compare) async fn finish(self) -> anyhow::Result<()> {
         self.closing.cancel();
         self.all().await
     }
@@ -88,7 +88,7 @@ impl ClosedLoop {
     /// # Errors
     ///
     /// One has failed.
-    pub(super) async fn all(mut self) -> anyhow::Result<()> {
+    pub(in crate::compare) async fn all(mut self) -> anyhow::Result<()> {
         while let Some(lane) = self.lanes.join_next().await {
             lane??;
         }

@@ -25,6 +25,7 @@ use futures_util::future::BoxFuture;
 
 pub(crate) use self::command::{Settings, run};
 pub(super) use self::{
+    closed_loop::ClosedLoop,
     ended::ended,
     restate::RestateProgram,
     rig::TaskLoad,
@@ -37,9 +38,10 @@ pub(super) use self::{
 pub(super) const TEXT_BYTES: usize = 100;
 
 /// A function that makes one request and waits for its answer.
-type Request = Arc<dyn Fn() -> BoxFuture<'static, anyhow::Result<()>> + Send + Sync>;
+pub(super) type Request = Arc<dyn Fn() -> BoxFuture<'static, anyhow::Result<()>> + Send + Sync>;
 
-fn request<F, R>(ask: F) -> Request
+/// A request that can be repeated.
+pub(super) fn request<F, R>(ask: F) -> Request
 where
     F: Fn() -> R + Send + Sync + 'static,
     R: Future<Output = anyhow::Result<()>> + Send + 'static,
@@ -48,7 +50,7 @@ where
 }
 
 /// The text of a request or an answer, of random letters, which do not compress.
-fn text(of: char) -> String {
+pub(super) fn text(of: char) -> String {
     let mut rng = fastrand::Rng::with_seed(of.into());
     let letters = std::iter::repeat_with(|| rng.alphabetic());
     letters.take(TEXT_BYTES).collect()
