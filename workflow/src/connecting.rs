@@ -4,14 +4,14 @@ mod offers;
 mod translating;
 mod visible;
 
-use agenthub_sdk::runs::plan::leads_nowhere;
 use serde_json::{Map, Value};
 
 use self::{
-    translating::{translated, translated_reference, words},
-    visible::{NoFacts, Visible},
+    translating::{translated, words},
+    visible::Visible,
 };
 use crate::{
+    expression::Expression,
     finding::{At, Finding, within},
     model::{Call, Graph, Step, Work, Workflow},
     reference::{Reference, Source},
@@ -28,7 +28,7 @@ pub(crate) fn misfits(workflow: &Workflow, offers: &Offers) -> Vec<Finding> {
         offers,
         findings: Vec::new(),
     };
-    checking.graph(&workflow.graph, &[]);
+    checking.graph(&workflow.graph, &[], None);
     if let Some(output) = &workflow.output {
         let visible = Visible::of(workflow, offers, &workflow.graph, &[], None);
         checking.references(output, &vec!["output".to_owned()], &visible);
@@ -43,22 +43,33 @@ struct Checking<'w> {
 }
 
 impl<'w> Checking<'w> {
-    fn graph(&mut self, graph: &'w Graph, outer: &[&'w Step]) {
+    /// Checks the steps of a workflow or of a loop, with the steps around it and the schema of its items.
+    fn graph(&mut self, graph: &'w Graph, outer: &[&'w Step], item: Option<&Value>) {
+        let visible = Visible::of(self.workflow, self.offers, graph, outer, item);
         for step in &graph.steps {
-            let items = step.each.as_ref().map(|each| &each.items);
-            let visible = Visible::of(self.workflow, self.offers, graph, outer, items);
-            if let Some(each) = &step.each {
-                self.references(&each.items, &each.at, &visible);
+            if let Some(when) = &step.when {
+                self.expression(when, &within(&step.at, "when"), None, &visible);
             }
+            let within_each;
+            let (visible, item) = match &step.each {
+                Some(each) => {
+                    self.references(&each.items, &each.at, &visible);
+                    let item = visible.element(&each.items);
+                    let item = item.as_ref();
+                    within_each = Visible::of(self.workflow, self.offers, graph, outer, item);
+                    (&within_each, item.cloned())
+                }
+                None => (&visible, item.cloned()),
+            };
             match &step.work {
                 Work::Call(call) => {
-                    self.call(call, &visible);
+                    self.call(call, visible);
                     if let Some(agent) = &step.fallback {
                         let fallback = Call {
                             agent: agent.clone(),
                             ..call.clone()
                         };
-                        self.call(&fallback, &visible);
+                        self.call(&fallback, visible);
                     }
                 }
                 Work::Approve {
@@ -66,8 +77,8 @@ impl<'w> Checking<'w> {
                     input,
                     input_at,
                 } => {
-                    self.references(text, &within(&step.at, "approve"), &visible);
-                    self.references(input, input_at, &visible);
+                    self.references(text, &within(&step.at, "approve"), visible);
+                    self.references(input, input_at, visible);
                 }
                 Work::Steps(inner) => {
                     let around: Vec<&Step> = outer.iter().copied().chain(&graph.steps).collect();
@@ -75,12 +86,13 @@ impl<'w> Checking<'w> {
                         .into_iter()
                         .filter(|other| other.name != step.name)
                         .collect();
-                    self.graph(inner, &around);
+                    self.graph(inner, &around, item.as_ref());
                 }
-                Work::Wait(_) | Work::Decide { .. } | Work::Join => {}
+                Work::Decide { condition, at } => self.expression(condition, at, None, visible),
+                Work::Wait(_) | Work::Join => {}
             }
             if let Some(call) = &step.compensate {
-                self.call(call, &visible);
+                self.call(call, visible);
             }
         }
     }
@@ -140,36 +152,69 @@ impl<'w> Checking<'w> {
     }
 
     fn references(&mut self, template: &Template, at: &At, visible: &Visible) {
-        let nothing = NoFacts::default();
-        let terms = visible.terms(&nothing);
         for (path, insert) in template.inserts() {
-            let Insert::Reference(reference) = insert else {
-                continue;
-            };
             let at: At = at.iter().chain(&path).cloned().collect();
-            let snippet = reference.to_string();
-            if let Some(field) = self.may_be_missing(reference) {
-                let message = format!("`{field}` may not be given");
-                let help = format!(
-                    "add it to `required` of the input, or give it a `default`, as `{snippet}` reads it"
-                );
-                self.findings
-                    .push(Finding::at(at, message, help).snippet(&snippet));
-                continue;
-            }
-            let Ok(translated) = translated_reference(reference).parse() else {
-                continue;
-            };
-            if let Some(why) = leads_nowhere(&visible.plan, &translated, &terms) {
-                let why = words(&why);
-                let (message, help) = match why.split_once("; ") {
-                    Some((message, help)) => (message.to_owned(), help.to_owned()),
-                    None => (why, String::new()),
-                };
-                self.findings
-                    .push(Finding::at(at, message, help).snippet(&snippet));
+            match insert {
+                Insert::Reference(reference) => {
+                    let snippet = reference.to_string();
+                    self.reference(reference, &at, Some(&snippet), visible);
+                }
+                Insert::Expression(expression) => {
+                    let snippet = expression.to_string();
+                    self.expression(expression, &at, Some(&snippet), visible);
+                }
             }
         }
+    }
+
+    /// Checks the values that an expression reads, unless it provides for those that are not there.
+    fn expression(
+        &mut self,
+        expression: &Expression,
+        at: &At,
+        snippet: Option<&str>,
+        visible: &Visible,
+    ) {
+        if expression.may_lack_values() {
+            return;
+        }
+        let names = expression.names();
+        // A name with its fields, not the shorter ones that it begins with.
+        let is_whole = |name: &&String| {
+            let begins = format!("{name}.");
+            !names.iter().any(|other| other.starts_with(&begins))
+        };
+        for name in names.iter().filter(is_whole) {
+            if let Some(reference) = Reference::of(name) {
+                self.reference(&reference, at, snippet, visible);
+            }
+        }
+    }
+
+    fn reference(
+        &mut self,
+        reference: &Reference,
+        at: &At,
+        snippet: Option<&str>,
+        visible: &Visible,
+    ) {
+        let found = match self.may_be_missing(reference) {
+            Some(field) => Some((
+                format!("`{field}` may not be given"),
+                format!(
+                    "add it to `required` of the input, or give it a `default`, as `{reference}` reads it"
+                ),
+            )),
+            None => visible.leads_nowhere(reference),
+        };
+        let Some((message, help)) = found else {
+            return;
+        };
+        let finding = Finding::at(at.clone(), message, help);
+        self.findings.push(match snippet {
+            Some(snippet) => finding.snippet(snippet),
+            None => finding,
+        });
     }
 
     /// The field of the input that a reference reads and that need not be there.

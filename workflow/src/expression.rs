@@ -68,6 +68,14 @@ impl Expression {
         names
     }
 
+    /// True if it says what to do without a value: `is defined`, `is undefined` or `default`.
+    pub(crate) fn may_lack_values(&self) -> bool {
+        let mut words = self
+            .text
+            .split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        words.any(|word| matches!(word, "defined" | "undefined" | "default" | "d"))
+    }
+
     /// Its value, with these variables.
     ///
     /// # Errors

@@ -113,7 +113,8 @@ fn place(finding: &Finding, text: &str, tree: &Node) -> Place {
     for part in &finding.at {
         let inner = match &node.value {
             Value::Map(fields) => {
-                let field = fields.iter().find(|(key, _)| key.name == *part);
+                // The last of two fields of a name counts.
+                let field = fields.iter().rfind(|(key, _)| key.name == *part);
                 field.map(|(key, node)| (key.place, node))
             }
             Value::List(items) => {

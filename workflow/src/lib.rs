@@ -16,6 +16,7 @@ mod finding;
 mod graph;
 mod linear;
 mod loading;
+mod mending;
 mod model;
 mod reading;
 mod reference;

@@ -28,8 +28,10 @@ pub(crate) fn steps(file: &File, first: &str, findings: &mut Vec<Finding>) -> Ve
         walk.written.entry(one.name.clone()).or_insert(one);
     }
     walk.chain(first, &vec!["start_step".to_owned()], Vec::new(), &[]);
+    // Without a first step, the way through the others is not known.
+    let has_first = walk.written.contains_key(first);
     for one in &written {
-        if !walk.visited.contains(&one.name) {
+        if has_first && !walk.visited.contains(&one.name) {
             let message = format!("the step `{}` is never reached", one.name);
             let help = "name it in `next_step` of another step, or remove it";
             walk.findings

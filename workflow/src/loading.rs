@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::{
     connecting::{Offers, misfits, unknown_agents},
     finding::{Finding, placed},
+    mending::Mended,
     model::Workflow,
     reading,
 };
@@ -30,10 +31,16 @@ pub(crate) fn load_with_document(
     offers: Option<&Offers>,
 ) -> Result<(Workflow, Value), Vec<Fault>> {
     let source = reading::source(path)?;
+    let mut faults = source.repeated;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy());
     match checked(&source.document, &stem.unwrap_or_default(), offers) {
-        Ok(workflow) => Ok((workflow, source.document)),
-        Err(findings) => Err(placed(findings, path, &source.text, &source.tree)),
+        Ok(workflow) if faults.is_empty() => Ok((workflow, source.document)),
+        Ok(_) => Err(faults),
+        Err(findings) => {
+            faults.extend(placed(findings, path, &source.text, &source.tree));
+            faults.sort_by_key(|fault| fault.place.map_or((1, None), |place| (0, Some(place))));
+            Err(faults)
+        }
     }
 }
 
@@ -55,27 +62,51 @@ fn checked(
     name: &str,
     offers: Option<&Offers>,
 ) -> Result<Workflow, Vec<Finding>> {
-    let (workflow, mut findings) = reading::read(document, name);
-    let Some(workflow) = workflow else {
-        return Err(findings);
+    let mended = Mended::of(document);
+    let (workflow, mut findings) = match &mended.document {
+        Some(document) => reading::made(document, name),
+        None => (None, Vec::new()),
     };
-    let nobody = Offers::default();
-    let unknown = offers.map_or_else(Vec::new, |offers| unknown_agents(&workflow, offers));
-    let misfits = misfits(&workflow, offers.unwrap_or(&nobody));
-    for finding in unknown.into_iter().chain(misfits) {
-        // What is wrong in itself is not to be told of again as something that does not fit.
-        if !findings.iter().any(|other| {
-            other.at.starts_with(&finding.at)
-                || finding.at.starts_with(&other.at) && !other.at.is_empty()
-        }) {
-            findings.push(finding);
+    if let Some(workflow) = &workflow {
+        let nobody = Offers::default();
+        let unknown = offers.map_or_else(Vec::new, |offers| unknown_agents(workflow, offers));
+        let misfits = misfits(workflow, offers.unwrap_or(&nobody));
+        for finding in unknown.into_iter().chain(misfits) {
+            if !findings.iter().any(|other| explains(other, &finding)) {
+                findings.push(finding);
+            }
         }
     }
-    match findings.is_empty() {
-        true => Ok(workflow),
-        false => Err(findings),
+    let findings = mended.with(findings);
+    match workflow {
+        Some(workflow) if findings.is_empty() => Ok(workflow),
+        _ => Err(findings),
     }
 }
 
+/// True if a value does not fit because of another fault: one of the same value, of a part of it, or of the field that it is in. A fault
+/// of a step as a whole explains nothing in it.
+fn explains(fault: &Finding, misfit: &Finding) -> bool {
+    // Two parts of one text have nothing to do with each other.
+    if let (Some(one), Some(other)) = (&fault.snippet, &misfit.snippet)
+        && one != other
+    {
+        return false;
+    }
+    let is_in_misfit = fault.at.starts_with(&misfit.at) && fault.at != misfit.at;
+    is_in_misfit || (misfit.at.starts_with(&fault.at) && !is_step(&fault.at))
+}
+
+/// True for the path of a step, of all steps, or of the document.
+fn is_step(at: &[String]) -> bool {
+    match at {
+        [] => true,
+        [.., list, _] if list == "steps" => true,
+        [.., last] => last == "steps",
+    }
+}
+
+#[cfg(test)]
+mod all_at_once_tests;
 #[cfg(test)]
 mod tests;

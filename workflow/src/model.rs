@@ -196,8 +196,8 @@ pub(crate) struct Lane {
     pub(crate) most: usize,
 }
 
-/// The steps that wait for each other, if any do, and the others in an order in which each stands behind those that it waits for.
-pub(crate) fn ordered(steps: Vec<Step>) -> (Vec<Step>, Option<Vec<String>>) {
+/// The steps in an order in which each stands behind those that it waits for, and the cycles of those that wait for each other.
+pub(crate) fn ordered(steps: Vec<Step>) -> (Vec<Step>, Vec<Vec<String>>) {
     let waits: BTreeMap<String, BTreeSet<String>> = steps
         .iter()
         .map(|step| {
@@ -209,23 +209,25 @@ pub(crate) fn ordered(steps: Vec<Step>) -> (Vec<Step>, Option<Vec<String>>) {
     let mut left = steps;
     let mut done: BTreeSet<String> = BTreeSet::new();
     let mut ordered = Vec::new();
-    loop {
+    let mut cycles = Vec::new();
+    while !left.is_empty() {
         let is_free = |step: &Step| {
             let mut waits = waits[&step.name].iter();
             waits.all(|on| done.contains(on) || !waits_for(&left, on))
         };
-        let (free, stuck): (Vec<Step>, Vec<Step>) = left.iter().cloned().partition(is_free);
+        let (mut free, mut stuck): (Vec<Step>, Vec<Step>) = left.iter().cloned().partition(is_free);
         if free.is_empty() {
-            let cycle = stuck
-                .first()
-                .map(|first| cycle(&first.name, &stuck, &waits));
-            ordered.extend(stuck);
-            return (ordered, cycle);
+            let cycle = cycle(&stuck[0].name, &stuck, &waits);
+            // Without one of its steps, the others are gone through as well: there may be further cycles.
+            let broken = stuck.iter().position(|step| step.name == cycle[0]);
+            free.push(stuck.remove(broken.unwrap_or_default()));
+            cycles.push(cycle);
         }
         done.extend(free.iter().map(|step| step.name.clone()));
         ordered.extend(free);
         left = stuck;
     }
+    (ordered, cycles)
 }
 
 fn waits_for(left: &[Step], name: &str) -> bool {

@@ -21,7 +21,6 @@ use crate::{
     finding::{At, Finding, within},
     graph, linear,
     model::{Graph, Workflow},
-    shape::{self, misshapen},
     template::template,
     uses,
 };
@@ -36,13 +35,15 @@ pub(crate) struct Source {
     pub(crate) document: Value,
     pub(crate) text: Arc<str>,
     pub(crate) tree: Node,
+    /// Faults of fields that are there twice, of which the last one counts.
+    pub(crate) repeated: Vec<Fault>,
 }
 
 /// Reads a file of YAML or JSON.
 ///
 /// # Errors
 ///
-/// It cannot be read, is larger than 1 MiB, is no UTF-8, or no YAML: one fault, or one for each field that is there twice.
+/// It cannot be read, is larger than 1 MiB, is no UTF-8, or no YAML.
 pub(crate) fn source(path: &Path) -> Result<Source, Vec<Fault>> {
     let fault = |message: String, help: &str| vec![Fault::error(path, message).helped(help)];
     let read = || {
@@ -75,7 +76,7 @@ pub(crate) fn source(path: &Path) -> Result<Source, Vec<Fault>> {
 ///
 /// # Errors
 ///
-/// It is no YAML: one fault, or one for each field that is there twice.
+/// It is no YAML.
 pub(crate) fn parsed(path: &Path, text: Arc<str>, what: &str) -> Result<Source, Vec<Fault>> {
     let tree = yaml::tree(&text).map_err(|unread| {
         let (place, message, help) = explain(&unread, &text, what);
@@ -85,16 +86,14 @@ pub(crate) fn parsed(path: &Path, text: Arc<str>, what: &str) -> Result<Source, 
                 .helped(help),
         ]
     })?;
-    let mut faults = Vec::new();
-    let document = json(&tree, path, &text, &mut faults);
-    match faults.is_empty() {
-        true => Ok(Source {
-            document,
-            text,
-            tree,
-        }),
-        false => Err(faults),
-    }
+    let mut repeated = Vec::new();
+    let document = json(&tree, path, &text, &mut repeated);
+    Ok(Source {
+        document,
+        text,
+        tree,
+        repeated,
+    })
 }
 
 /// The value of a node. Fields that are there twice are faults.
@@ -129,54 +128,10 @@ fn json(node: &Node, path: &Path, text: &Arc<str>, faults: &mut Vec<Fault>) -> V
     }
 }
 
-/// Reads a document. `name` is what the workflow is called if the document does not say.
+/// Makes a workflow of a document that has the form of one. `name` is what it is called if the document does not say.
 ///
 /// Beside it is all that is wrong with it; there is no workflow where it cannot be made out at all.
-pub(crate) fn read(document: &Value, name: &str) -> (Option<Workflow>, Vec<Finding>) {
-    let misshapen = misshapen(document);
-    if misshapen.is_empty() {
-        return made(document, name);
-    }
-    // Without what is misshapen, the rest is looked at as well.
-    let rest = without(document, &misshapen);
-    if !shape::misshapen(&rest).is_empty() {
-        return (None, misshapen);
-    }
-    let (workflow, findings) = made(&rest, name);
-    let is_news = |finding: &Finding| {
-        let of_step = finding.at.get(..2).unwrap_or(&finding.at);
-        !misshapen.iter().any(|m| m.at.starts_with(of_step))
-    };
-    let news = findings.into_iter().filter(is_news).collect::<Vec<_>>();
-    (workflow, misshapen.into_iter().chain(news).collect())
-}
-
-/// A document without the fields that are misshapen. A misshapen step is an empty one.
-fn without(document: &Value, findings: &[Finding]) -> Value {
-    let mut rest = document.clone();
-    for finding in findings {
-        let mut at = finding.at.as_slice();
-        while let Some((last, holder)) = at.split_last() {
-            let pointer: String = holder.iter().map(|part| format!("/{part}")).collect();
-            let is_step = holder.last().is_some_and(|of| of == "steps");
-            let done = match rest.pointer_mut(&pointer) {
-                Some(Value::Object(fields)) if is_step => {
-                    fields.insert(last.clone(), Value::Object(Map::new()));
-                    true
-                }
-                Some(Value::Object(fields)) => fields.remove(last).is_some(),
-                _ => false,
-            };
-            if done {
-                break;
-            }
-            at = holder;
-        }
-    }
-    rest
-}
-
-fn made(document: &Value, name: &str) -> (Option<Workflow>, Vec<Finding>) {
+pub(crate) fn made(document: &Value, name: &str) -> (Option<Workflow>, Vec<Finding>) {
     let file = match File::deserialize(document) {
         Ok(file) => file,
         Err(error) => {
@@ -197,18 +152,16 @@ fn made(document: &Value, name: &str) -> (Option<Workflow>, Vec<Finding>) {
     };
     if steps.is_empty() && findings.is_empty() {
         let help = "add `steps:` with a step below it";
-        findings.push(Finding::at(At::new(), "a workflow has no steps", help));
+        findings.push(Finding::at(at, "a workflow has no steps", help));
     }
-    check_schema(file.input.as_ref(), &mut findings);
+    let input = input(file.input.as_ref(), &mut findings);
     let graph = uses::settled(steps, &mut findings);
     let output = output(&file, &graph, &mut findings);
     let workflow = Workflow {
         name: file.name.unwrap_or_else(|| name.to_owned()),
         version: file.version.unwrap_or_default(),
         description: file.description.unwrap_or_default(),
-        input: file
-            .input
-            .map_or_else(|| Value::Object(Map::new()), Value::Object),
+        input,
         timeout_ms: file.timeout.as_ref().map(file::Duration::ms),
         graph,
         output,
@@ -227,9 +180,12 @@ fn output(
     Some(output)
 }
 
-/// Checks that the input's schema is one, and that its own defaults fit it.
-fn check_schema(input: Option<&Map<String, Value>>, findings: &mut Vec<Finding>) {
-    let Some(input) = input else { return };
+/// The schema of the input: it must be one, and its own defaults must fit it. One that is none takes anything.
+fn input(input: Option<&Map<String, Value>>, findings: &mut Vec<Finding>) -> Value {
+    let anything = || Value::Object(Map::new());
+    let Some(input) = input else {
+        return anything();
+    };
     let at: At = vec!["input".to_owned()];
     let schema = Value::Object(input.clone());
     if let Err(error) = jsonschema::options().offline().build(&schema) {
@@ -244,7 +200,7 @@ fn check_schema(input: Option<&Map<String, Value>>, findings: &mut Vec<Finding>)
         );
         let help = "such as `type: object` with `properties:`";
         findings.push(Finding::at(at, message, help));
-        return;
+        return anything();
     }
     let is_object = schema.get("type").is_none_or(|kind| kind == "object");
     if !is_object {
@@ -264,4 +220,5 @@ fn check_schema(input: Option<&Map<String, Value>>, findings: &mut Vec<Finding>)
             findings.push(Finding::at(at, message, "change one of the two"));
         }
     }
+    schema
 }

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::{
     file::schema,
     finding::{At, Finding, within},
+    mending::{Mend, Misshapen, stand_in},
 };
 
 /// Fields that have the same meaning in files of other systems.
@@ -27,111 +28,126 @@ const SYNONYMS: [(&str, &str); 8] = [
 ];
 
 /// All that is wrong with the form of a document.
-pub(crate) fn misshapen(document: &Value) -> Vec<Finding> {
+pub(crate) fn misshapen(document: &Value) -> Vec<Misshapen> {
     static VALIDATOR: OnceLock<Validator> = OnceLock::new();
     let validator = VALIDATOR.get_or_init(|| {
         let options = jsonschema::options().offline();
         options.build(schema()).expect("the file's schema is one")
     });
-    let mut findings = Vec::new();
+    let mut all = Vec::new();
     for error in validator.iter_errors(document) {
-        describe(&error, document, &mut findings);
+        describe(&error, document, &mut all);
     }
-    findings
+    all
 }
 
-fn describe(error: &ValidationError<'_>, document: &Value, findings: &mut Vec<Finding>) {
+fn describe(error: &ValidationError<'_>, document: &Value, all: &mut Vec<Misshapen>) {
     let at = path(error);
     let name = name(&at);
+    let of = schema_of(error);
+    let replaced = |finding: Finding| Misshapen {
+        finding,
+        mend: Mend::Replace(stand_in(of)),
+    };
     match error.kind() {
         Kind::AdditionalProperties { unexpected } => {
-            let known = known_fields(error);
-            let known: Vec<&str> = known.iter().map(String::as_str).collect();
-            for field in unexpected {
-                let synonym = SYNONYMS.iter().find(|(word, _)| word == field);
-                let synonym = synonym.map(|(_, known)| *known);
-                let synonym = synonym.filter(|word| known.contains(word));
-                let help = match synonym.or_else(|| meant(field, known.iter().copied())) {
-                    Some(meant) => format!("did you mean `{meant}`?"),
-                    None => format!("it can have {}", choice(&known)),
-                };
-                let message = format!("{} has no field `{field}`", holder(&at));
-                findings.push(Finding::at(within(&at, field), message, help).key());
-            }
+            let known: Vec<&str> = of["properties"]
+                .as_object()
+                .into_iter()
+                .flat_map(|fields| fields.keys().map(String::as_str))
+                .collect();
+            all.extend(unexpected.iter().map(|field| unknown(field, &known, &at)));
         }
         Kind::Required { property } => {
             let field = property.as_str().unwrap_or_default();
             let message = format!("{} has no `{field}`", holder(&at));
-            findings.push(Finding::at(at, message, format!("add a line `{field}: …`")).key());
+            let finding = Finding::at(at, message, format!("add a line `{field}: …`")).key();
+            let mend = Mend::Add(field.to_owned(), stand_in(&of["properties"][field]));
+            all.push(Misshapen { finding, mend });
         }
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
-            any_of(context, &at, document, findings);
+            match meant_branch(context, &at) {
+                Some(branch) => branch.iter().for_each(|e| describe(e, document, all)),
+                None => all.push(replaced(no_branch(context, at, document))),
+            }
         }
         Kind::Type { kind } => {
             let (takes, is) = (expected(kind), of_kind(error.instance()));
-            let help = format!("write {takes}");
-            findings.push(Finding::at(
-                at,
-                format!("{name} takes {takes}; this is {is}"),
-                help,
-            ));
+            let message = format!("{name} takes {takes}; this is {is}");
+            all.push(replaced(Finding::at(at, message, format!("write {takes}"))));
         }
         Kind::Enum { options } => {
             let options: Vec<String> = options.as_array().into_iter().flatten().map(word).collect();
-            findings.push(not_among(at, &name, error.instance(), &options));
+            all.push(replaced(not_among(at, &name, error.instance(), &options)));
         }
         Kind::Constant { expected_value } => {
             let options = [word(expected_value)];
-            findings.push(not_among(at, &name, error.instance(), &options));
+            all.push(replaced(not_among(at, &name, error.instance(), &options)));
         }
         Kind::Pattern { .. } => {
             let message = format!("{name} can't be `{}`", word(error.instance()));
             let help =
                 "write a number of seconds, or a time such as `500ms`, `30s`, `5m`, `2h` or `1d`";
-            findings.push(Finding::at(at, message, help));
+            all.push(replaced(Finding::at(at, message, help)));
         }
         Kind::Minimum { limit } => {
             let help = format!("the smallest is {limit}");
-            findings.push(Finding::at(at, format!("{name} is too small"), help));
+            let finding = Finding::at(at, format!("{name} is too small"), help);
+            all.push(replaced(finding));
         }
         Kind::Maximum { limit } => {
             let help = format!("the largest is {limit}");
-            findings.push(Finding::at(at, format!("{name} is too large"), help));
+            let finding = Finding::at(at, format!("{name} is too large"), help);
+            all.push(replaced(finding));
         }
         Kind::MinLength { .. } | Kind::MinItems { .. } => {
-            let message = format!("{name} is empty");
-            findings.push(Finding::at(
-                at,
-                message,
-                "write something, or leave the field out",
-            ));
+            let help = "write something, or leave the field out";
+            let finding = Finding::at(at, format!("{name} is empty"), help);
+            all.push(replaced(finding));
         }
         _ => {
             let message = format!("{name}: {}", error.masked_with("the value"));
-            findings.push(Finding::at(at, message, ""));
+            all.push(replaced(Finding::at(at, message, "")));
         }
     }
 }
 
-/// The faults of the branch that is meant: the only one whose faults go beyond the value's own type; else the types of all.
-fn any_of(
-    context: &[Vec<ValidationError<'static>>],
+/// A field that its holder does not have, and the one that may be meant.
+fn unknown(field: &str, known: &[&str], holder_at: &At) -> Misshapen {
+    let synonym = SYNONYMS.iter().find(|(word, _)| *word == field);
+    let synonym = synonym.map(|(_, known)| *known);
+    let synonym = synonym.filter(|word| known.contains(word));
+    let meant = synonym.or_else(|| meant(field, known.iter().copied()));
+    let help = match meant {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("it can have {}", choice(known)),
+    };
+    let message = format!("{} has no field `{field}`", holder(holder_at));
+    Misshapen {
+        finding: Finding::at(within(holder_at, field), message, help).key(),
+        mend: meant.map_or(Mend::Remove, |meant| Mend::Rename(meant.to_owned())),
+    }
+}
+
+/// The branch that is meant: the only one whose faults go beyond the value's own type.
+fn meant_branch<'e>(
+    context: &'e [Vec<ValidationError<'static>>],
     at: &At,
-    document: &Value,
-    findings: &mut Vec<Finding>,
-) {
+) -> Option<&'e [ValidationError<'static>]> {
     let is_own_type = |error: &ValidationError<'_>| {
         matches!(error.kind(), Kind::Type { .. }) && path(error) == *at
     };
     let mut meant = context.iter().filter(|b| !b.iter().any(is_own_type));
-    if let (Some(branch), None) = (meant.next(), meant.next()) {
-        for error in branch {
-            describe(error, document, findings);
-        }
-        return;
+    match (meant.next(), meant.next()) {
+        (Some(branch), None) => Some(branch),
+        _ => None,
     }
+}
+
+/// The types of all branches, where it is not clear which one is meant.
+fn no_branch(context: &[Vec<ValidationError<'static>>], at: At, document: &Value) -> Finding {
     let mut words: Vec<String> = Vec::new();
-    for error in context.iter().flatten().filter(|error| path(error) == *at) {
+    for error in context.iter().flatten().filter(|error| path(error) == at) {
         let word = match error.kind() {
             Kind::Type { kind } => expected(kind),
             Kind::Enum { options } => {
@@ -152,8 +168,8 @@ fn any_of(
     });
     let is = value.map_or("nothing", of_kind);
     let takes = words.join(" or ");
-    let message = format!("{} takes {takes}; this is {is}", name(at));
-    findings.push(Finding::at(at.clone(), message, format!("write {takes}")));
+    let message = format!("{} takes {takes}; this is {is}", name(&at));
+    Finding::at(at, message, format!("write {takes}"))
 }
 
 fn not_among(at: At, name: &str, value: &Value, options: &[String]) -> Finding {
@@ -166,8 +182,8 @@ fn not_among(at: At, name: &str, value: &Value, options: &[String]) -> Finding {
     Finding::at(at, format!("{name} can't be `{is}`"), help)
 }
 
-/// The fields that the schema has where it refuses others.
-fn known_fields(error: &ValidationError<'_>) -> Vec<String> {
+/// The schema that a value does not fit: the holder of the keyword that refuses it.
+fn schema_of(error: &ValidationError<'_>) -> &'static Value {
     let mut schema_at = schema();
     let pointer = error.schema_path().to_string();
     let mut parts: Vec<&str> = pointer.split('/').skip(1).collect();
@@ -179,15 +195,14 @@ fn known_fields(error: &ValidationError<'_>) -> Vec<String> {
         });
         schema_at = match here {
             Some(inner) => inner,
-            None => return Vec::new(),
+            None => return &Value::Null,
         };
         if let Some(name) = schema_at["$ref"].as_str() {
             let pointer = name.trim_start_matches('#');
             schema_at = schema().pointer(pointer).unwrap_or(schema_at);
         }
     }
-    let fields = schema_at["properties"].as_object();
-    fields.map_or_else(Vec::new, |fields| fields.keys().cloned().collect())
+    schema_at
 }
 
 fn path(error: &ValidationError<'_>) -> At {

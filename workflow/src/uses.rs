@@ -192,8 +192,8 @@ fn settle(
         .iter()
         .map(|step| (step.name.clone(), step.at.clone()))
         .collect();
-    let (mut steps, cycle) = ordered(settled);
-    if let Some(cycle) = cycle {
+    let (mut steps, cycles) = ordered(settled);
+    for cycle in cycles {
         let at = cycle.first().and_then(|first| paths.get(first)).cloned();
         let message = format!("steps wait for one another: {}", cycle.join(" → "));
         let help = "let one of them do without the other";

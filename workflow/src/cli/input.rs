@@ -57,6 +57,9 @@ impl GivenInput {
                 (path, source)
             }
         };
+        if !source.repeated.is_empty() {
+            return Err(source.repeated);
+        }
         if !source.document.is_object() {
             let fault = Fault::error(&path, "the input is no mapping");
             let fault = fault.placed(source.tree.place, &source.text);

@@ -7,11 +7,14 @@ use agenthub_sdk::runs::plan::{
 };
 use serde_json::{Map, Value, json};
 
-use super::Offers;
+use super::{
+    Offers,
+    translating::{translated_reference, words},
+};
 use crate::{
     file::OnFailure,
     model::{Graph, Join, Step, Work, Workflow},
-    reference::{Field, Source},
+    reference::{Field, Reference, Source},
     template::{Insert, Template},
 };
 
@@ -20,18 +23,18 @@ const PROBE: &str = "undo";
 
 /// The steps that can be read at a place, as a plan of runs.
 pub(super) struct Visible {
-    pub(super) plan: Plan,
+    plan: Plan,
     offers: Vec<Offer>,
 }
 
 impl Visible {
-    /// The steps of a graph and those around it. `items` is the list of the loop that the place is in.
+    /// The steps of a graph and those around it. `item` is the schema of the items of the loop that the place is in.
     pub(super) fn of(
         workflow: &Workflow,
         known: &Offers,
         graph: &Graph,
         outer: &[&Step],
-        items: Option<&Template>,
+        item: Option<&Value>,
     ) -> Self {
         let mut visible = Self {
             plan: Plan::default(),
@@ -47,11 +50,10 @@ impl Visible {
         for step in outer.iter().copied().chain(&graph.steps) {
             visible.add_step(step, known);
         }
-        let item = items.and_then(|items| element(items, &visible));
         let loop_shown = json!({
             "type": "object",
             "properties": {
-                "item": item.unwrap_or(Value::Bool(true)),
+                "item": item.unwrap_or(&Value::Bool(true)),
                 "index": { "type": "integer" },
                 "count": { "type": "integer" },
                 "is_first": { "type": "boolean" },
@@ -144,8 +146,53 @@ impl Visible {
         }
     }
 
+    /// The schema of a list's items, as far as it is known.
+    pub(super) fn element(&self, items: &Template) -> Option<Value> {
+        let Template::Whole(Insert::Reference(reference)) = items else {
+            return None;
+        };
+        let (name, path) = match &reference.source {
+            Source::Input => (
+                "workflow",
+                ["input".to_owned()]
+                    .into_iter()
+                    .chain(reference.path.iter().cloned())
+                    .collect(),
+            ),
+            Source::Step(step, Field::Output) => (step.as_str(), reference.path.clone()),
+            _ => return None,
+        };
+        let step = self.plan.steps.get(name)?;
+        let mut offers = self
+            .offers
+            .iter()
+            .filter(|o| o.capability == step.capability);
+        let schema = offers.next()?.output.as_ref()?;
+        let at = path.iter().try_fold(schema, |schema, part: &String| {
+            schema["properties"].get(part)
+        })?;
+        at.get("items").cloned()
+    }
+
+    /// The reason why a reference can have no value, and the advice. One to a step that is not visible is for others to tell.
+    pub(super) fn leads_nowhere(&self, reference: &Reference) -> Option<(String, String)> {
+        if let Source::Step(step, _) = &reference.source
+            && !self.plan.steps.contains_key(step.as_str())
+        {
+            return None;
+        }
+        let translated = translated_reference(reference).parse().ok()?;
+        let nothing = NoFacts::default();
+        let why = plan::leads_nowhere(&self.plan, &translated, &self.terms(&nothing))?;
+        let why = words(&why);
+        Some(match why.split_once("; ") {
+            Some((message, help)) => (message.to_owned(), help.to_owned()),
+            None => (why, String::new()),
+        })
+    }
+
     /// The terms on which plans are checked.
-    pub(super) fn terms<'t>(&'t self, nothing: &'t NoFacts) -> Terms<'t> {
+    fn terms<'t>(&'t self, nothing: &'t NoFacts) -> Terms<'t> {
         Terms {
             offers: &self.offers,
             input: &nothing.value,
@@ -160,7 +207,7 @@ impl Visible {
 
 /// Facts of a run that has not begun.
 #[derive(Default)]
-pub(super) struct NoFacts {
+struct NoFacts {
     value: Value,
     names: BTreeSet<String>,
     outputs: BTreeMap<String, Value>,
@@ -206,34 +253,6 @@ fn may_be_absent(step: &Step) -> bool {
         || step.is_contained
         || step.needs.iter().any(|need| need.branch.is_some())
         || step.join != Join::All
-}
-
-/// The schema of a list's items, as far as it is known.
-fn element(items: &Template, visible: &Visible) -> Option<Value> {
-    let Template::Whole(Insert::Reference(reference)) = items else {
-        return None;
-    };
-    let (name, path) = match &reference.source {
-        Source::Input => (
-            "workflow",
-            ["input".to_owned()]
-                .into_iter()
-                .chain(reference.path.iter().cloned())
-                .collect(),
-        ),
-        Source::Step(step, Field::Output) => (step.as_str(), reference.path.clone()),
-        _ => return None,
-    };
-    let step = visible.plan.steps.get(name)?;
-    let mut offers = visible
-        .offers
-        .iter()
-        .filter(|o| o.capability == step.capability);
-    let schema = offers.next()?.output.as_ref()?;
-    let at = path.iter().try_fold(schema, |schema, part: &String| {
-        schema["properties"].get(part)
-    })?;
-    at.get("items").cloned()
 }
 
 /// An agent's output has its words as `text` as well.

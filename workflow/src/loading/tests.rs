@@ -52,7 +52,7 @@ fn loaded(text: &str, offers: Option<&Offers>) -> Result<Workflow, Vec<Fault>> {
 }
 
 /// Faults of a file, a line for each.
-fn faults(text: &str) -> String {
+pub(super) fn faults(text: &str) -> String {
     let faults = loaded(text, Some(&offers())).expect_err(text);
     let lines = faults.iter().map(|fault| {
         let place = fault.place.unwrap_or_default();
