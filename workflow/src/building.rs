@@ -4,13 +4,13 @@
 mod kind;
 mod naming;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
 use self::kind::check_fields;
 use crate::{
-    file::{self, Duration, ExecutionMode, JoinPolicy, JoinWord, LoopError, OnFailure},
+    file::{self, Duration, ExecutionMode, JoinPolicy, JoinWord, LoopError, OnItemFailure, Others},
     finding::{At, Finding, within},
     model::{Call, Each, Join, Retry, Step, Work},
     template::{Template, condition, template},
@@ -48,7 +48,11 @@ pub(crate) fn step(written: &Written, form: Form, findings: &mut Vec<Finding>) -
         at: at.clone(),
         needs: Vec::new(),
         join: join(step, kind, at, findings),
-        others: step.others.unwrap_or_default(),
+        others: match kind {
+            // All branches are waited for before it is decided whether enough have completed.
+            Kind::ForkJoin => Others::Wait,
+            _ => step.others.unwrap_or_default(),
+        },
         reads: BTreeSet::new(),
         when,
         each: each(step, kind, at, findings),
@@ -59,6 +63,7 @@ pub(crate) fn step(written: &Written, form: Form, findings: &mut Vec<Finding>) -
         fallback: step.fallback.clone(),
         compensate,
         lane: None,
+        branch: None,
         is_contained: false,
     }
 }
@@ -97,6 +102,11 @@ impl WrittenCall<'_> {
             input,
         }
     }
+}
+
+/// Work that is put in by the form, or is not known as the file is wrong.
+fn nothing() -> Work {
+    Work::Join(BTreeMap::new())
 }
 
 fn work(step: &file::Step, kind: Kind, at: &At, findings: &mut Vec<Finding>) -> Work {
@@ -147,7 +157,7 @@ fn work(step: &file::Step, kind: Kind, at: &At, findings: &mut Vec<Finding>) -> 
             let Some(text) = text else {
                 let help = "add `condition: { expression: … }`";
                 findings.push(Finding::at(field, "a decision has no condition", help).key());
-                return Work::Join;
+                return nothing();
             };
             let has_branch = step.then.is_some()
                 || step.r#else.is_some()
@@ -164,11 +174,11 @@ fn work(step: &file::Step, kind: Kind, at: &At, findings: &mut Vec<Finding>) -> 
                     condition,
                     at: field,
                 },
-                None => Work::Join,
+                None => nothing(),
             }
         }
         // Their steps are put in by the form.
-        Kind::Parallel | Kind::ForkJoin | Kind::Loop | Kind::Body => Work::Join,
+        Kind::Parallel | Kind::ForkJoin | Kind::Loop | Kind::Body => nothing(),
     }
 }
 
@@ -178,6 +188,7 @@ fn join(step: &file::Step, kind: Kind, at: &At, findings: &mut Vec<Finding>) -> 
         let branches = config.branches.len() as u32;
         return match (config.join_policy, config.n_required) {
             (Some(JoinPolicy::Any), _) => Join::AtLeast(1),
+            (Some(JoinPolicy::Majority), _) => Join::AtLeast(branches / 2 + 1),
             (Some(JoinPolicy::NOfM), Some(n)) if n <= branches => Join::AtLeast(n),
             (Some(JoinPolicy::NOfM), Some(n)) => {
                 let message = format!("{n} branches must complete, and there are {branches}");
@@ -217,8 +228,9 @@ fn each(step: &file::Step, kind: Kind, at: &At, findings: &mut Vec<Finding>) -> 
         let at = within(&within(at, "loop_config"), "collection");
         let is_parallel = config.execution_mode == Some(ExecutionMode::Parallel);
         let on_failure = match config.on_error {
-            None | Some(LoopError::Stop) => OnFailure::Fail,
-            Some(LoopError::Continue | LoopError::Collect) => OnFailure::Continue,
+            None | Some(LoopError::Stop) => OnItemFailure::Fail,
+            Some(LoopError::Continue) => OnItemFailure::Continue,
+            Some(LoopError::Collect) => OnItemFailure::Collect,
         };
         return Some(Each {
             items: template(&config.collection, &at, findings),
@@ -228,6 +240,7 @@ fn each(step: &file::Step, kind: Kind, at: &At, findings: &mut Vec<Finding>) -> 
                 false => 1,
             },
             most: config.max_iterations.unwrap_or(MAX_ITEMS) as usize,
+            is_cut: config.max_iterations.is_some(),
             on_failure,
         });
     }
@@ -246,6 +259,7 @@ fn each(step: &file::Step, kind: Kind, at: &At, findings: &mut Vec<Finding>) -> 
         at,
         parallel: parallel(step.parallel),
         most: step.max_items.unwrap_or(MAX_ITEMS) as usize,
+        is_cut: false,
         on_failure: step.on_item_failure.unwrap_or_default(),
     })
 }

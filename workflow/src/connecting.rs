@@ -89,7 +89,7 @@ impl<'w> Checking<'w> {
                     self.graph(inner, &around, item.as_ref());
                 }
                 Work::Decide { condition, at } => self.expression(condition, at, None, visible),
-                Work::Wait(_) | Work::Join => {}
+                Work::Wait(_) | Work::Join(_) => {}
             }
             if let Some(call) = &step.compensate {
                 self.call(call, visible);

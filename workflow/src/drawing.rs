@@ -81,7 +81,7 @@ fn label(step: &Step) -> Vec<String> {
         Work::Wait(ms) => Some(format!("wait {} s", *ms as f64 / 1_000.0)),
         Work::Approve { .. } => Some("a person approves".to_owned()),
         Work::Decide { condition, .. } => Some(condition.to_string()),
-        Work::Join => match step.join {
+        Work::Join(_) => match step.join {
             Join::All => None,
             Join::AtLeast(n) => Some(format!("{n} of {}", step.needs.len())),
         },
@@ -146,7 +146,7 @@ fn mermaid_node(node: &Node<'_>, depth: usize, text: &mut String) {
         Work::Wait(_) => ("([", "])"),
         Work::Approve { .. } => ("[/", "/]"),
         Work::Decide { .. } => ("{", "}"),
-        Work::Join => ("((", "))"),
+        Work::Join(_) => ("((", "))"),
     };
     *text += &format!("{indent}{}{open}\"{label}\"{close}\n", node.id);
 }
@@ -190,7 +190,7 @@ fn dot_node(node: &Node<'_>, depth: usize, text: &mut String) {
         Work::Wait(_) => ", shape=ellipse",
         Work::Approve { .. } => ", shape=parallelogram",
         Work::Decide { .. } => ", shape=diamond",
-        Work::Join => ", shape=circle",
+        Work::Join(_) => ", shape=circle",
     };
     if node.inner.is_empty() {
         *text += &format!("{indent}{} [label=\"{label}\"{shape}];\n", node.id);

@@ -90,7 +90,7 @@ pub(crate) struct Step {
     #[schemars(range(min = 1, max = 1000))]
     pub(crate) max_items: Option<u32>,
     /// Reaction to a failed item.
-    pub(crate) on_item_failure: Option<OnFailure>,
+    pub(crate) on_item_failure: Option<OnItemFailure>,
 
     /// Steps that must have ended before.
     pub(crate) depends_on: Option<Vec<String>>,
@@ -166,6 +166,8 @@ pub(crate) struct Condition {
     /// The expression.
     #[schemars(length(min = 1))]
     pub(crate) expression: String,
+    /// A field of another system; it has no meaning.
+    pub(crate) operator: Option<String>,
 }
 
 /// A loop, in the linear form.
@@ -182,7 +184,7 @@ pub(crate) struct LoopConfig {
     /// Items that are done at the same time, at most.
     #[schemars(range(min = 1, max = 100))]
     pub(crate) max_parallelism: Option<u32>,
-    /// Items of the list, at most; a longer list is a failure.
+    /// Items that are done, at most: the first ones of a longer list.
     #[schemars(range(min = 1, max = 1000))]
     pub(crate) max_iterations: Option<u32>,
     /// Reaction to a failed item.
@@ -197,7 +199,7 @@ pub(crate) enum ExecutionMode {
     Parallel,
 }
 
-/// Reaction to a failed item of a loop: `collect` and `continue` go on with the others.
+/// Reaction to a failed item of a loop: `stop` fails at once, `continue` does without it, `collect` does the others and then fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LoopError {
@@ -214,9 +216,12 @@ pub(crate) struct ForkJoinConfig {
     pub(crate) branches: BTreeMap<String, Branch>,
     /// Number of branches that must complete.
     pub(crate) join_policy: Option<JoinPolicy>,
-    /// Number of steps, for `n_of_m`.
+    /// Number of branches, for `n_of_m`.
     #[schemars(range(min = 1, max = 100))]
     pub(crate) n_required: Option<u32>,
+    /// Time for each branch that has none of its own, in seconds.
+    #[schemars(range(min = 1, max = 31_536_000))]
+    pub(crate) branch_timeout_seconds: Option<u64>,
 }
 
 /// A branch.
@@ -226,6 +231,9 @@ pub(crate) struct Branch {
     /// Its steps, one after the other.
     #[schemars(length(min = 1))]
     pub(crate) steps: Vec<String>,
+    /// Time for the branch, in seconds.
+    #[schemars(range(min = 1, max = 31_536_000))]
+    pub(crate) timeout_seconds: Option<u64>,
 }
 
 /// Number of branches that must complete.
@@ -234,6 +242,7 @@ pub(crate) struct Branch {
 pub(crate) enum JoinPolicy {
     All,
     Any,
+    Majority,
     NOfM,
 }
 
@@ -246,6 +255,16 @@ pub(crate) enum OnFailure {
     Continue,
 }
 
+/// Reaction to a failed item: `fail` fails the loop at once, `continue` does without it, `collect` does the others and then fails the loop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OnItemFailure {
+    #[default]
+    Fail,
+    Continue,
+    Collect,
+}
+
 /// Treatment of steps that a join does not wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -255,6 +274,8 @@ pub(crate) enum Others {
     Cancel,
     /// They go on, and the workflow waits for them before it ends.
     Finish,
+    /// They are waited for as well, and those that fail are done without.
+    Wait,
 }
 
 /// Number of steps that must have completed.

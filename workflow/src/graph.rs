@@ -9,7 +9,7 @@ use crate::{
     building::{self, Form, named},
     file,
     finding::{At, Finding, within},
-    model::{Need, Step, Work},
+    model::{Graph, Need, Step, Work},
 };
 
 /// The steps of a file or of a loop, with what each depends on.
@@ -25,7 +25,10 @@ pub(crate) fn steps(
         let mut step = building::step(one, Form::Graph, findings);
         if let Some(inner) = &one.step.steps {
             let inner = self::steps(inner, &within(&one.at, "steps"), taken, findings);
-            step.work = Work::Steps(crate::model::Graph { steps: inner });
+            step.work = Work::Steps(Graph {
+                steps: inner,
+                result: None,
+            });
         }
         made.entry(one.name.clone()).or_insert(step);
     }
@@ -87,7 +90,10 @@ pub(crate) fn unknown<'n>(
         Some(meant) => format!("did you mean `{meant}`?"),
         None => {
             let known: Vec<&str> = known.into_iter().take(16).collect();
-            format!("steps: {}", agenthub_documents::choice(&known))
+            match known.is_empty() {
+                true => "there are no steps that can be named here".to_owned(),
+                false => format!("steps: {}", agenthub_documents::choice(&known)),
+            }
         }
     };
     Finding::at(at, message, help)

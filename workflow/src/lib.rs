@@ -22,6 +22,8 @@ mod reading;
 mod reference;
 mod scope;
 mod shape;
+#[cfg(test)]
+mod strangers_tests;
 mod strategy;
 mod template;
 mod uses;

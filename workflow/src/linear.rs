@@ -1,6 +1,8 @@
 //! The linear form: the file names the first step, and each step the one behind it.
 
-use std::collections::BTreeSet;
+mod decided;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
 
@@ -9,8 +11,10 @@ use crate::{
     file::File,
     finding::{At, Finding, within},
     graph::unknown,
-    model::{Graph, Lane, Need, Step, Work},
+    model::{BranchTime, Graph, Lane, Need, Step, Work},
 };
+
+pub(crate) use self::decided::with_decided;
 
 /// The steps of a file, with what each depends on.
 pub(crate) fn steps(file: &File, first: &str, findings: &mut Vec<Finding>) -> Vec<Step> {
@@ -112,13 +116,7 @@ impl Walk<'_> {
                     vec![Need::on(&name)]
                 }
                 Kind::ForkJoin => {
-                    let branches = step.fork_join_config.iter().flat_map(|c| &c.branches);
-                    let mut tails = Vec::new();
-                    for (branch, config) in branches {
-                        let from = within(&within(at, "fork_join_config"), "branches");
-                        let from = within(&within(&from, branch), "steps");
-                        tails.extend(self.sequence(&config.steps, &from, entry.clone()));
-                    }
+                    let tails = self.fork(&name, written, &entry);
                     self.needs(&name, tails);
                     vec![Need::on(&name)]
                 }
@@ -131,6 +129,36 @@ impl Walk<'_> {
             let Some(next) = next else { return tails };
             (from, name, entry) = (within(at, "next_step"), next, tails);
         }
+    }
+
+    /// Goes through the branches of a fork. Its output has theirs, under their names.
+    fn fork(&mut self, name: &str, written: &Written, entry: &[Need]) -> Vec<Need> {
+        let Some(config) = &written.step.fork_join_config else {
+            return Vec::new();
+        };
+        let at = within(&within(&written.at, "fork_join_config"), "branches");
+        let (mut tails, mut names) = (Vec::new(), BTreeMap::new());
+        for (branch, inner) in &config.branches {
+            let before = self.visited.clone();
+            let at = within(&within(&at, branch), "steps");
+            let ends = self.sequence(&inner.steps, &at, entry.to_vec());
+            names.extend(ends.iter().map(|end| (end.step.clone(), branch.clone())));
+            tails.extend(ends);
+            let seconds = inner.timeout_seconds.or(config.branch_timeout_seconds);
+            let Some(seconds) = seconds else { continue };
+            for step in self.visited.difference(&before) {
+                if let Some(made) = self.made.get_mut(step) {
+                    made.branch.get_or_insert_with(|| BranchTime {
+                        branch: format!("{name}/{branch}"),
+                        timeout_ms: seconds * 1_000,
+                    });
+                }
+            }
+        }
+        if let Some(made) = self.made.get_mut(name) {
+            made.work = Work::Join(names);
+        }
+        tails
     }
 
     /// Goes through listed steps, one after the other.
@@ -158,7 +186,10 @@ impl Walk<'_> {
             }
         }
         if let Some(made) = self.made.get_mut(name) {
-            made.work = Work::Steps(Graph { steps });
+            made.work = Work::Steps(Graph {
+                steps,
+                result: config.loop_body.last().cloned(),
+            });
         }
     }
 

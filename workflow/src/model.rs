@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     expression::Expression,
-    file::{OnFailure, Others},
+    file::{OnFailure, OnItemFailure, Others},
     finding::At,
     template::Template,
 };
@@ -32,6 +32,8 @@ pub struct Workflow {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Graph {
     pub(crate) steps: Vec<Step>,
+    /// The step whose output is that of all; without it, their outputs stand under their names.
+    pub(crate) result: Option<String>,
 }
 
 impl Graph {
@@ -73,6 +75,8 @@ pub(crate) struct Step {
     pub(crate) compensate: Option<Call>,
     /// The group of steps of which only some are at work at the same time.
     pub(crate) lane: Option<Lane>,
+    /// The branch that it is in, if that has a time of its own.
+    pub(crate) branch: Option<BranchTime>,
     /// True if its failure is for a join to judge, which may do without it.
     pub(crate) is_contained: bool,
 }
@@ -130,8 +134,8 @@ pub(crate) enum Work {
         /// Its path in the document.
         at: At,
     },
-    /// The needed steps come together; their outputs are its output.
-    Join,
+    /// The needed steps come together; their outputs are its output, under these names or their own.
+    Join(BTreeMap<String, String>),
     /// The steps of a loop.
     Steps(Graph),
 }
@@ -163,7 +167,9 @@ pub(crate) struct Each {
     pub(crate) parallel: usize,
     /// Items, at most.
     pub(crate) most: usize,
-    pub(crate) on_failure: OnFailure,
+    /// True if of a longer list the first items are done; otherwise it is a failure.
+    pub(crate) is_cut: bool,
+    pub(crate) on_failure: OnItemFailure,
 }
 
 /// Attempts and pauses.
@@ -187,6 +193,14 @@ impl Default for Retry {
             jitter: 0.0,
         }
     }
+}
+
+/// Time for all steps of a branch, from the beginning of its first one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BranchTime {
+    /// Name of the fork and the branch.
+    pub(crate) branch: String,
+    pub(crate) timeout_ms: u64,
 }
 
 /// A group of steps of which only some are at work at the same time.

@@ -132,7 +132,8 @@ fn json(node: &Node, path: &Path, text: &Arc<str>, faults: &mut Vec<Fault>) -> V
 ///
 /// Beside it is all that is wrong with it; there is no workflow where it cannot be made out at all.
 pub(crate) fn made(document: &Value, name: &str) -> (Option<Workflow>, Vec<Finding>) {
-    let file = match File::deserialize(document) {
+    let document = linear::with_decided(document);
+    let file = match File::deserialize(&document) {
         Ok(file) => file,
         Err(error) => {
             let message = format!("this is no workflow: {error}");

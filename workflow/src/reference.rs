@@ -49,6 +49,15 @@ pub(crate) struct Reference {
 impl Reference {
     /// The reference that a text between `${` and `}` is; nothing for what may be an expression.
     pub(crate) fn of(text: &str) -> Option<Self> {
+        // What is in brackets is an index. Anything else there is computed, as in `prices[loop.item]`.
+        let indexes = text.split('[').skip(1);
+        let is_index = |part: &str| {
+            let number = part.split_once(']').map(|(number, _)| number);
+            number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+        };
+        if !indexes.into_iter().all(is_index) {
+            return None;
+        }
         let text = text.replace('[', ".").replace(']', "");
         // Files of other systems say which values are of steps.
         let text = text.strip_prefix("steps.").unwrap_or(&text);
@@ -119,4 +128,26 @@ pub(crate) fn at<'v>(value: &'v Value, path: &[String]) -> Option<&'v Value> {
         Value::Array(items) => items.get(part.parse::<usize>().ok()?),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_brackets_is_an_index_or_makes_an_expression() {
+        let path = |text: &str| Reference::of(text).map(|reference| reference.path);
+        assert_eq!(
+            path("a.output.files[0].name"),
+            Some(["files", "0", "name"].map(str::to_owned).to_vec())
+        );
+        for computed in [
+            "workflow.input.prices[loop.item]",
+            "a.output.b[c]",
+            "a.output.b[",
+            "a.output.b[]",
+        ] {
+            assert_eq!(path(computed), None, "{computed}");
+        }
+    }
 }

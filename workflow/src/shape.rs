@@ -27,6 +27,9 @@ const SYNONYMS: [(&str, &str); 8] = [
     ("retries", "retry"),
 ];
 
+/// Fields that are named where a field is not known, at most.
+const MAX_FIELDS: usize = 16;
+
 /// All that is wrong with the form of a document.
 pub(crate) fn misshapen(document: &Value) -> Vec<Misshapen> {
     static VALIDATOR: OnceLock<Validator> = OnceLock::new();
@@ -120,6 +123,10 @@ fn unknown(field: &str, known: &[&str], holder_at: &At) -> Misshapen {
     let meant = synonym.or_else(|| meant(field, known.iter().copied()));
     let help = match meant {
         Some(meant) => format!("did you mean `{meant}`?"),
+        None if known.len() > MAX_FIELDS => format!(
+            "it can have {}, and others that `agenthub workflow schema` lists",
+            choice(&known[..MAX_FIELDS])
+        ),
         None => format!("it can have {}", choice(known)),
     };
     let message = format!("{} has no field `{field}`", holder(holder_at));

@@ -9,7 +9,7 @@ mod evaluating;
 mod working;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::{collections::BTreeMap, sync::Arc};
 

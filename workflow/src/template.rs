@@ -191,11 +191,26 @@ pub(crate) fn condition(text: &str, at: &At, findings: &mut Vec<Finding>) -> Opt
         Ok(expression) => Some(expression),
         Err(error) => {
             let message = format!("this is no expression: {error}");
-            let help = "such as `draft.output.score >= 0.8 and workflow.input.language == \"en\"`";
+            let help = operators(&whole).unwrap_or(
+                "such as `draft.output.score >= 0.8 and workflow.input.language == \"en\"`",
+            );
             findings.push(Finding::at(at.clone(), message, help));
             None
         }
     }
+}
+
+/// Advice for operators of other languages.
+fn operators(text: &str) -> Option<&'static str> {
+    let has = |operator: &str| text.contains(operator);
+    Some(match () {
+        () if has(" contains ") => "write `\"x\" in value`: what is contained stands first",
+        () if has("&&") || has("||") => "write `and` and `or`",
+        () if has("===") || has("!==") => "write `==` and `!=`",
+        () if text.trim_start().starts_with('!') || has(" !") => "write `not`",
+        () if has(" = ") => "write `==` to compare",
+        () => return None,
+    })
 }
 
 impl Template {

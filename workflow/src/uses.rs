@@ -95,7 +95,7 @@ fn of_work(step: &Step) -> Vec<Use> {
             uses
         }
         Work::Decide { condition, at } => of_expression(condition, at, None),
-        Work::Wait(_) | Work::Join | Work::Steps(_) => Vec::new(),
+        Work::Wait(_) | Work::Join(_) | Work::Steps(_) => Vec::new(),
     }
 }
 
@@ -177,9 +177,10 @@ fn settle(
         if let Work::Steps(inner) = step.work {
             let mut around: BTreeSet<String> = outer.union(&own).cloned().collect();
             around.remove(&step.name);
+            let result = inner.result;
             let (inner, outside) = settle(inner.steps, &around, elsewhere, true, findings);
             reads.extend(outside);
-            step.work = Work::Steps(inner);
+            step.work = Work::Steps(Graph { result, ..inner });
         }
         let (inside, outside): (BTreeSet<_>, BTreeSet<_>) =
             reads.into_iter().partition(|name| own.contains(name));
@@ -200,7 +201,30 @@ fn settle(
         findings.push(Finding::at(at.unwrap_or_default(), message, help).key());
     }
     contain(&mut steps);
-    (Graph { steps }, read_outside)
+    let graph = Graph {
+        steps,
+        result: None,
+    };
+    (graph, read_outside)
+}
+
+/// Words of other languages, which are no steps.
+fn other_word(name: &str) -> Option<(&'static str, &'static str)> {
+    Some(match name {
+        "input" | "inputs" => (
+            "the input is read as `workflow.input`",
+            "write `workflow.input.PATH`",
+        ),
+        "null" | "nil" | "undefined" => (
+            "nothing is written `none` in expressions",
+            "write `none`, or `is defined` to ask if a value is there",
+        ),
+        "item" | "index" => (
+            "the item of a loop is read as `loop.item`, its number as `loop.index`",
+            "write `loop.` before it",
+        ),
+        _ => return None,
+    })
 }
 
 impl Around<'_> {
@@ -265,6 +289,14 @@ impl Around<'_> {
         } else {
             let known: Vec<&str> = self.own.union(self.outer).map(String::as_str).collect();
             let finding = unknown(step, one.at.clone(), known);
+            let finding = match other_word(step) {
+                Some((message, help)) => Finding {
+                    message: message.to_owned(),
+                    help: help.to_owned(),
+                    ..finding
+                },
+                None => finding,
+            };
             findings.push(Finding {
                 snippet: one.snippet.clone(),
                 ..finding
@@ -287,7 +319,7 @@ impl Around<'_> {
                     "`loop` can be read in a step with `for_each`, and in the steps of a loop";
                 findings.push(fault(message, help.to_owned()));
             }
-            Some("item" | "index" | "count" | "is_first" | "is_last") | None => {}
+            Some("item" | "index" | "count" | "total" | "is_first" | "is_last") | None => {}
             Some(field) => {
                 findings.push(fault(
                     format!("there is no `loop.{field}`"),

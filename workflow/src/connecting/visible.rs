@@ -56,6 +56,7 @@ impl Visible {
                 "item": item.unwrap_or(&Value::Bool(true)),
                 "index": { "type": "integer" },
                 "count": { "type": "integer" },
+                "total": { "type": "integer" },
                 "is_first": { "type": "boolean" },
                 "is_last": { "type": "boolean" },
             },
@@ -238,6 +239,10 @@ fn own_output(step: &Step, known: &Offers) -> Option<Value> {
             "type": "object",
             "properties": { "approved": { "type": "boolean" }, "by": text, "comment": text },
         })),
+        Work::Join(names) if !names.is_empty() => {
+            let names = names.values().map(|name| (name.clone(), Value::Bool(true)));
+            Some(json!({ "type": "object", "properties": names.collect::<Map<_, _>>() }))
+        }
         Work::Decide { .. } => Some(json!({
             "type": "object",
             "properties": { "decision": { "type": "boolean" } },

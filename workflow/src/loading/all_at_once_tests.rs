@@ -111,3 +111,18 @@ steps:
 "
     ));
 }
+
+#[test]
+fn words_of_other_languages_are_told_with_ours() {
+    insta::assert_snapshot!(faults(
+        "\
+steps:
+  a: { agent: agent_echo, text: '${input.topic}' }
+  b: { if: a.output.text == null, then: c }
+  c: { agent: agent_echo, text: x, when: a.output.text contains 'x' }
+  d: { agent: agent_echo, text: x, when: a.output.text && true }
+  e: { agent: agent_echo, text: x, when: '!a.output.text' }
+  f: { agent: agent_echo, for_each: [1], text: '${item}', colour: red }
+"
+    ));
+}

@@ -77,7 +77,9 @@ pub(super) fn next(mut evaluation: Evaluation<'_>, failure: String) -> Next {
     for undo in undo {
         let name = format!("{UNDO}{}", undo.name);
         let work = match &undo.asked {
-            Ok(asked) => evaluation.attempts(&name, asked, &asked.agent, &RETRY, None),
+            Ok(asked) => {
+                evaluation.attempts(&name, asked, &asked.agent, (&RETRY, None), undo.at_ms)
+            }
             Err(error) => WorkState::Failed {
                 error: error.clone(),
                 at_ms: undo.at_ms,

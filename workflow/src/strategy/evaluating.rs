@@ -6,14 +6,17 @@ use std::{
 };
 
 use agenthub_sdk::runs::{self, Effect, Facts};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{compensating::Undo, outputs};
 use crate::{
-    file::{OnFailure, Others},
+    file::{OnFailure, OnItemFailure, Others},
     model::{Each, Graph, Join, Need, Step, Work},
     scope::{Scope, StepValue},
 };
+
+/// Errors of a loop's items that its own error names, at most.
+const MAX_ERRORS: usize = 8;
 
 /// The facts of a run, and what is wanted of it.
 pub(super) struct Evaluation<'a> {
@@ -23,6 +26,8 @@ pub(super) struct Evaluation<'a> {
     pub(super) wanted: Vec<runs::Step>,
     /// Compensations of the completed steps.
     pub(super) undo: Vec<Undo>,
+    /// End of the time of the branch that is gone through.
+    pub(super) deadline_ms: Option<u64>,
 }
 
 /// State of something.
@@ -108,6 +113,7 @@ impl<'a> Evaluation<'a> {
             run,
             wanted: Vec::new(),
             undo: Vec::new(),
+            deadline_ms: None,
         }
     }
 
@@ -126,9 +132,21 @@ impl<'a> Evaluation<'a> {
         let mut states: BTreeMap<&str, State> = BTreeMap::new();
         let mut lanes: BTreeMap<&str, usize> = BTreeMap::new();
         let mut failure = None;
+        let outer_deadline_ms = self.deadline_ms;
+        let mut deadlines: BTreeMap<&str, u64> = BTreeMap::new();
         // All are gone through though one has failed, so that it is known what is to be taken back.
         for step in &graph.steps {
             let before = self.wanted.len();
+            self.deadline_ms = outer_deadline_ms;
+            if let Some(time) = &step.branch {
+                let readiness = readiness(step, &states, joined.get(&step.name), begun_ms);
+                if let Readiness::Ready(at_ms) = readiness {
+                    let end_ms = at_ms.saturating_add(time.timeout_ms);
+                    deadlines.entry(&time.branch).or_insert(end_ms);
+                }
+                let own = deadlines.get(time.branch.as_str()).copied();
+                self.deadline_ms = own.into_iter().chain(outer_deadline_ms).min();
+            }
             let mut state = self.step(step, &states, &joined, scope, prefix, begun_ms);
             if cancelled.contains(&step.name) {
                 self.wanted.truncate(before);
@@ -155,6 +173,7 @@ impl<'a> Evaluation<'a> {
             }
             states.insert(&step.name, state);
         }
+        self.deadline_ms = outer_deadline_ms;
         if let Some(failure) = failure {
             self.wanted.truncate(wanted_before);
             return Standing::Failed(failure);
@@ -199,11 +218,13 @@ impl<'a> Evaluation<'a> {
                 needs.iter().filter(is_so).copied().collect()
             };
             let completed = with("completed");
-            if completed.len() < n as usize || joined.contains_key(&step.name) {
+            let is_open = |name: &&str| matches!(states.get(name), Some(State::Open));
+            let waits = step.others == Others::Wait && needs.iter().any(is_open);
+            if completed.len() < n as usize || waits || joined.contains_key(&step.name) {
                 continue;
             }
             let cancelled = match step.others {
-                Others::Finish => BTreeSet::new(),
+                Others::Finish | Others::Wait => BTreeSet::new(),
                 Others::Cancel => called_back(graph, step, states),
             };
             let note = json!({
@@ -291,7 +312,7 @@ impl<'a> Evaluation<'a> {
     fn work<'g>(&mut self, step: &'g Step, scope: &Scope<'g>, name: &str, at_ms: u64) -> WorkState {
         match &step.work {
             Work::Call(call) => self.call_of(step, call, scope, name, at_ms),
-            Work::Wait(ms) => self.wait(name, at_ms.saturating_add(*ms)),
+            Work::Wait(ms) => self.wait_in_branch(name, at_ms.saturating_add(*ms)),
             Work::Approve { text, input, .. } => {
                 self.approve(name, (text, input), step.timeout_ms, scope, at_ms)
             }
@@ -307,14 +328,17 @@ impl<'a> Evaluation<'a> {
                     },
                 }
             }
-            Work::Join => {
-                let needs = needed(step).into_iter();
-                let given = needs.filter_map(|name| {
-                    let output = scope.steps.get(name)?.output.clone()?;
-                    Some((name.to_owned(), output))
-                });
+            Work::Join(names) => {
+                let mut given = Map::new();
+                for needed in needed(step) {
+                    let output = scope.steps.get(needed).and_then(|step| step.output.clone());
+                    if let Some(output) = output {
+                        let name = names.get(needed).map_or(needed, String::as_str);
+                        given.entry(name).or_insert(output);
+                    }
+                }
                 WorkState::Completed {
-                    output: Value::Object(given.collect()),
+                    output: Value::Object(given),
                     at_ms,
                 }
             }
@@ -332,7 +356,14 @@ impl<'a> Evaluation<'a> {
                         at_ms,
                     },
                     Standing::Done(at_ms) => WorkState::Completed {
-                        output: outputs(&inner.steps),
+                        output: match &graph.result {
+                            Some(result) => {
+                                let last = inner.steps.get(result.as_str());
+                                let output = last.and_then(|last| last.output.clone());
+                                output.unwrap_or_default()
+                            }
+                            None => outputs(&inner.steps),
+                        },
                         at_ms,
                     },
                 }
@@ -350,12 +381,15 @@ impl<'a> Evaluation<'a> {
         at_ms: u64,
     ) -> WorkState {
         let failed = |error: String, at_ms| WorkState::Failed { error, at_ms };
-        let items = match each.items.value(scope) {
+        let mut items = match each.items.value(scope) {
             Ok(Some(Value::Array(items))) => items,
             Ok(Some(_)) => return failed("`for_each` is no list".to_owned(), at_ms),
             Ok(None) => Vec::new(),
             Err(error) => return failed(format!("`for_each`: {error}"), at_ms),
         };
+        if each.is_cut {
+            items.truncate(each.most);
+        }
         if items.len() > each.most {
             let error = format!(
                 "the list has {} items, and at most {} are allowed",
@@ -378,6 +412,7 @@ impl<'a> Evaluation<'a> {
                     "item": item,
                     "index": index,
                     "count": count,
+                    "total": count,
                     "is_first": index == 0,
                     "is_last": index + 1 == count,
                 })),
@@ -391,7 +426,7 @@ impl<'a> Evaluation<'a> {
                     last = last.max(at_ms);
                     iterations.push(output);
                 }
-                WorkState::Failed { error, at_ms } if each.on_failure == OnFailure::Fail => {
+                WorkState::Failed { error, at_ms } if each.on_failure == OnItemFailure::Fail => {
                     first_failure.get_or_insert((format!("item {index}: {error}"), at_ms));
                 }
                 WorkState::Failed { error, at_ms } => {
@@ -407,6 +442,16 @@ impl<'a> Evaluation<'a> {
         if let Some((error, at_ms)) = first_failure {
             self.wanted.truncate(wanted_before);
             return failed(error, at_ms);
+        }
+        if open == 0 && each.on_failure == OnItemFailure::Collect && !failures.is_empty() {
+            let errors = failures.iter().take(MAX_ERRORS).map(|failure| {
+                let error = failure["error"].as_str().unwrap_or_default();
+                format!("item {}: {error}", failure["index"])
+            });
+            let errors: Vec<String> = errors.collect();
+            let failures = failures.len();
+            let error = format!("{failures} of {count} items: {}", errors.join("; "));
+            return failed(error, last);
         }
         match open {
             0 => WorkState::Completed {
@@ -535,7 +580,8 @@ fn at_least(
             Some(State::Open) | None => open += 1,
         }
     }
-    match completed + open < n {
+    let is_over = step.others != Others::Wait || open == 0;
+    match completed + open < n && is_over {
         true => Readiness::Fail(
             format!(
                 "only {completed} of {} steps have completed, and {n} must",

@@ -9,17 +9,19 @@ use agenthub_sdk::runs::{
 use super::*;
 
 /// A run of a workflow whose agents are a function.
-struct Play {
+pub(crate) struct Play {
     facts: Facts,
-    now_ms: u64,
+    pub(crate) now_ms: u64,
     /// Events, a line for each.
-    told: Vec<String>,
+    pub(crate) told: Vec<String>,
     /// The steps that are out, in their order.
     out: Vec<(StepId, u32, StepRequest)>,
     memory: Memory,
+    /// Deadlines of the steps that have begun.
+    pub(crate) deadlines: BTreeMap<String, Option<u64>>,
 }
 
-fn begun(workflow: &str, input: Value) -> Play {
+pub(crate) fn begun(workflow: &str, input: Value) -> Play {
     let source = agenthub_documents::yaml::read::<Value>(workflow).expect("it is YAML");
     let input = Input {
         run: "r".to_owned(),
@@ -41,10 +43,11 @@ fn begun(workflow: &str, input: Value) -> Play {
         told: Vec::new(),
         out: Vec::new(),
         memory: Memory::default(),
+        deadlines: BTreeMap::new(),
     }
 }
 
-fn done(data: Value) -> DelegationResult {
+pub(crate) fn done(data: Value) -> DelegationResult {
     DelegationResult {
         agent: "a".to_owned(),
         state: "completed".to_owned(),
@@ -53,7 +56,7 @@ fn done(data: Value) -> DelegationResult {
     }
 }
 
-fn failed(why: &str) -> DelegationResult {
+pub(crate) fn failed(why: &str) -> DelegationResult {
     DelegationResult {
         agent: "a".to_owned(),
         state: "failed".to_owned(),
@@ -65,7 +68,7 @@ fn failed(why: &str) -> DelegationResult {
 impl Play {
     /// Does what is decided, until something has to come back or the run is over. Each decision is made anew as well, as another process
     /// makes it.
-    fn decide(&mut self) -> Option<RunOutcome> {
+    pub(crate) fn decide(&mut self) -> Option<RunOutcome> {
         for _ in 0..1_000 {
             let id = RunId::new("r");
             let anew = run::next(&id, &self.facts, &WorkflowRun, self.now_ms, 16);
@@ -78,6 +81,8 @@ impl Play {
                     Action::Begin(event, work) => {
                         self.facts.apply(&event);
                         if let RunEvent::StepBegun { what, .. } = event {
+                            let step = work.key.step.to_string();
+                            self.deadlines.insert(step, work.deadline_ms);
                             self.begin(&work.key.step, work.key.attempt, what);
                         }
                         true
@@ -151,16 +156,19 @@ impl Play {
         self.end(step, attempt, result);
     }
 
-    fn give_agent(&mut self, step: &str, result: DelegationResult) {
+    pub(crate) fn give_agent(&mut self, step: &str, result: DelegationResult) {
         self.give(step, StepResult::DelegationEnded(result));
     }
 
-    fn names(&self) -> Vec<&str> {
+    pub(crate) fn names(&self) -> Vec<&str> {
         self.out.iter().map(|(step, ..)| step.as_str()).collect()
     }
 
     /// Plays the run to its end: the oldest that is out comes back first.
-    fn play(&mut self, agent: impl Fn(&str, &Handoff) -> DelegationResult) -> RunOutcome {
+    pub(crate) fn play(
+        &mut self,
+        agent: impl Fn(&str, &Handoff) -> DelegationResult,
+    ) -> RunOutcome {
         for _ in 0..1_000 {
             if let Some(outcome) = self.decide() {
                 return outcome;

@@ -79,11 +79,12 @@ impl Evaluation<'_> {
             Ok(asked) => asked,
             Err(error) => return WorkState::Failed { error, at_ms },
         };
-        let first = self.attempts(name, &asked, &call.agent, &step.retry, step.timeout_ms);
+        let terms = (&step.retry, step.timeout_ms);
+        let first = self.attempts(name, &asked, &call.agent, terms, at_ms);
         let work = match (first, &step.fallback) {
-            (WorkState::Failed { error, .. }, Some(fallback)) => {
+            (WorkState::Failed { error, at_ms }, Some(fallback)) => {
                 let name = format!("{name}/fallback");
-                match self.attempts(&name, &asked, fallback, &step.retry, step.timeout_ms) {
+                match self.attempts(&name, &asked, fallback, terms, at_ms) {
                     WorkState::Failed {
                         error: second,
                         at_ms,
@@ -103,22 +104,26 @@ impl Evaluation<'_> {
         work
     }
 
-    /// Asks an agent as often as that is allowed.
+    /// Asks an agent as often as that is allowed, for the first time at `begun_ms`.
     pub(super) fn attempts(
         &mut self,
         name: &str,
         asked: &Asked,
         agent: &str,
-        retry: &Retry,
-        timeout_ms: Option<u64>,
+        (retry, timeout_ms): (&Retry, Option<u64>),
+        begun_ms: u64,
     ) -> WorkState {
+        let mut begun_ms = begun_ms;
         for attempt in 1.. {
             let id = match attempt {
                 1 => name.to_owned(),
                 attempt => format!("{name}/try-{attempt}"),
             };
             let mut step = runs::Step::new(id, Effect::Delegate(asked.handoff(agent)));
-            step.timeout_ms = timeout_ms;
+            step.timeout_ms = match self.time_left(timeout_ms, begun_ms) {
+                Ok(left_ms) => left_ms,
+                Err(over) => return over,
+            };
             let result = self.attempt(&step);
             let at_ms = self.facts.ended_ms(&step).unwrap_or_default();
             let (error, may_succeed) = match result {
@@ -134,15 +139,38 @@ impl Evaluation<'_> {
                 return WorkState::Failed { error, at_ms };
             }
             let pause_ms = pause_ms(retry, attempt, at_ms, name);
+            begun_ms = at_ms;
             if pause_ms > 0 {
                 let pause = format!("{name}/pause-{attempt}");
-                match self.wait(&pause, at_ms.saturating_add(pause_ms)) {
-                    WorkState::Completed { .. } => {}
+                match self.wait_in_branch(&pause, at_ms.saturating_add(pause_ms)) {
+                    WorkState::Completed { at_ms, .. } => begun_ms = at_ms,
                     waiting => return waiting,
                 }
             }
         }
         unreachable!("the attempts are bounded")
+    }
+
+    /// Time for work that begins at a time: its own, or what is left to its branch. With nothing left, it has failed.
+    fn time_left(&self, timeout_ms: Option<u64>, begun_ms: u64) -> Result<Option<u64>, WorkState> {
+        let Some(deadline_ms) = self.deadline_ms else {
+            return Ok(timeout_ms);
+        };
+        match deadline_ms.saturating_sub(begun_ms) {
+            0 => Err(branch_over(deadline_ms)),
+            left_ms => Ok(Some(timeout_ms.map_or(left_ms, |own| own.min(left_ms)))),
+        }
+    }
+
+    /// Waits until a time, if its branch lasts so long.
+    pub(super) fn wait_in_branch(&mut self, name: &str, until_ms: u64) -> WorkState {
+        match self.deadline_ms {
+            Some(deadline_ms) if deadline_ms < until_ms => match self.wait(name, deadline_ms) {
+                WorkState::Completed { .. } => branch_over(deadline_ms),
+                waiting => waiting,
+            },
+            _ => self.wait(name, until_ms),
+        }
     }
 
     fn attempt(&self, step: &runs::Step) -> Attempt {
@@ -216,7 +244,10 @@ impl Evaluation<'_> {
         };
         let approval = Approval::new(self.run, name, "", "", shown);
         let mut step = runs::Step::new(name, Effect::Approve(approval));
-        step.timeout_ms = timeout_ms;
+        step.timeout_ms = match self.time_left(timeout_ms, at_ms) {
+            Ok(left_ms) => left_ms,
+            Err(over) => return over,
+        };
         let ended_ms = self.facts.ended_ms(&step).unwrap_or(at_ms);
         let failed = |error: String| WorkState::Failed {
             error,
@@ -239,6 +270,13 @@ impl Evaluation<'_> {
             Some(StepResult::Failed(failure)) => failed(failure.message.clone()),
             Some(_) => failed("the step has a result of another kind".to_owned()),
         }
+    }
+}
+
+fn branch_over(at_ms: u64) -> WorkState {
+    WorkState::Failed {
+        error: "the time of its branch is over".to_owned(),
+        at_ms,
     }
 }
 
