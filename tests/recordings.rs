@@ -108,7 +108,7 @@ fn an_agent_from_a_file_is_replayed_in_place_of_its_own_model() {
         let text = format!("name = '{name}'\nmodel = '{model}'\ninstructions = '{instructions}'\n");
         system.start_file(name, &text, &["--ephemeral", flag, "a.jsonl"])
     };
-    let ask = |name: &str| system.run(&["publish", "--to", name, "--wait", "hello there"], "");
+    let ask = |name: &str| system.run(&["publish", "--to", name, "--wait", "sing a song"], "");
 
     let recorded = start("agent_a", "offline", "Greet.", "--record");
     let before = ask("agent_a");

@@ -181,6 +181,17 @@ fn names(id: &str) -> BTreeSet<(bool, String)> {
     all.filter(|(_, name)| !name.is_empty()).collect()
 }
 
+/// True if the agent is called so: by its id, its slug, or either without a leading `agent_`.
+pub(crate) fn goes_by(card: &Card<'_>, name: &str) -> bool {
+    let name = name.to_lowercase();
+    names(card.id).into_iter().any(|(_, own)| own == name)
+}
+
+/// True if a word of the name is one of those by which the agent is described.
+pub(crate) fn described(card: &Card<'_>, name: &str) -> bool {
+    score(&stems(name), card_places(card)) > 0
+}
+
 /// Places of `name` in `text` as a word of its own.
 fn occurrences<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = usize> + 't {
     let in_word = |c: char| c.is_alphanumeric() || c == '_' || c == '-';

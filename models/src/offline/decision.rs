@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::addressed::{nobody_called, unknown, unknown_part};
 use super::sums;
 use super::words::asks_who_it_is;
 use super::{MAX_LISTED, how_to_configure};
@@ -17,14 +18,26 @@ const ANY_TASK: &str = "task";
 /// results of agents lack.
 pub(super) fn decide(request: &Request, words: &str) -> (Value, Option<Undone>) {
     let results = results(request);
-    if !results.is_empty() {
-        let told: Vec<String> = results.iter().map(Outcome::told).collect();
-        return (respond(&told.join("\n")), None);
-    }
     let agents: Vec<Agent> = request.data("agents").map(list).unwrap_or_default();
     let cards: Vec<Card<'_>> = agents.iter().map(Agent::card).collect();
     let away = request.data("named").map(|named| list(&named["away"]));
     let away: Vec<String> = away.unwrap_or_default();
+    let elsewhere = away
+        .iter()
+        .chain(results.iter().map(|result| &result.agent));
+    let elsewhere = elsewhere.map(|id| Card {
+        id,
+        ..Card::default()
+    });
+    let known: Vec<Card<'_>> = cards.iter().cloned().chain(elsewhere).collect();
+    let unknown = unknown(words, &known);
+    if !results.is_empty() {
+        let told = results.iter().map(Outcome::told);
+        let left_out = unknown_part(&unknown);
+        let undone = left_out.is_some().then_some(Undone::Part);
+        let told: Vec<String> = told.chain(left_out).collect();
+        return (respond(&told.join("\n")), undone);
+    }
     let is_named = || !relevance::named(words, &cards).is_empty();
     if !away.is_empty() && !is_named() {
         let are = if away.len() == 1 { "is" } else { "are" };
@@ -37,11 +50,10 @@ pub(super) fn decide(request: &Request, words: &str) -> (Value, Option<Undone>) 
             if away.len() == 1 { "is" } else { "are" }
         ));
     }
-    let unknown = unknown(words, &cards);
     if !unknown.is_empty() && !is_named() {
         return undone(format!(
-            "I know no agent called {}, so I have asked nobody. {}",
-            unknown.join(" or "),
+            "{}, so I have asked nobody. {}",
+            nobody_called(&unknown),
             introduction(&agents)
         ));
     }
@@ -50,8 +62,9 @@ pub(super) fn decide(request: &Request, words: &str) -> (Value, Option<Undone>) 
         let chosen = chosen
             .into_iter()
             .map(|index| (&agents[index], &cards[index]));
-        let left_out = (!away.is_empty()).then_some(Undone::Part);
-        return (delegate(words, chosen, &away), left_out);
+        let is_left_out = !(away.is_empty() && unknown.is_empty());
+        let undone = is_left_out.then_some(Undone::Part);
+        return (delegate(words, chosen, &away), undone);
     }
     if let Some(counted) = sums::answer(words) {
         return (respond(&counted), None);
@@ -68,15 +81,6 @@ pub(super) fn decide(request: &Request, words: &str) -> (Value, Option<Undone>) 
 /// Answer where nothing is done, with the reason.
 fn undone(text: String) -> (Value, Option<Undone>) {
     (respond(&text), Some(Undone::All))
-}
-
-/// Words that can be nothing but ids of agents, and are nobody's.
-fn unknown<'w>(words: &'w str, cards: &[Card<'_>]) -> Vec<&'w str> {
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let ids = words.split(|c| !is_part(c));
-    let ids = ids.map(|id| id.trim_end_matches(['.', '-']));
-    ids.filter(|id| id.starts_with("agent_") && cards.iter().all(|card| card.id != *id))
-        .collect()
 }
 
 /// The agents that the request names, else the one that it matches best.

@@ -253,3 +253,29 @@ fn what_is_left_undone_is_declared() {
         assert_eq!(declared(&request(whole)), None, "{whole}");
     }
 }
+
+/// spec: ORC-2.1
+#[test]
+fn who_is_addressed_beside_others_and_is_no_agent_is_named() {
+    let words = "ask agent_echo to say hi and ask agent_ghost to fix the sink";
+    let mut asked = request(words);
+    let (decision, undone) = decide(&asked, words);
+    assert_eq!(decision["actions"][0]["targetAgent"], "agent_echo");
+    assert_eq!(undone, Some(Undone::Part));
+    let results = json!([{"agent": "agent_echo", "state": "completed", "text": "hi"}]);
+    asked.messages.push(PromptMessage::data("results", results));
+    let (decision, undone) = decide(&asked, words);
+    assert_eq!(
+        decision["actions"][0]["text"],
+        "agent_echo says: hi\nI know no agent called agent_ghost: what was for it, nobody did."
+    );
+    assert_eq!(undone, Some(Undone::Part));
+
+    let (decision, undone) = decide(&request(""), "ask ghost to echo hi");
+    let said = decision["actions"][0]["text"].as_str().unwrap_or_default();
+    assert!(
+        said.starts_with("I know no agent called ghost, so I have asked nobody."),
+        "{said}"
+    );
+    assert_eq!(undone, Some(Undone::All));
+}

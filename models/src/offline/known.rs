@@ -42,6 +42,17 @@ impl<'a> Known<'a> {
         named
     }
 
+    /// The tools, and the agents behind them, as cards.
+    pub(super) fn cards(&self) -> Vec<Card<'_>> {
+        let bare = |id: &'a str| Card {
+            id,
+            ..Card::default()
+        };
+        let agents = self.all.iter().filter_map(|one| one.agent);
+        let own = self.all.iter().map(One::card);
+        own.chain(agents.map(bare)).collect()
+    }
+
     /// The tool that the words match best, and more than by chance, but for the one of name `without`.
     pub(super) fn best(&self, words: &str, without: &str) -> Option<usize> {
         let cards: Vec<Card<'_>> = self.all.iter().map(One::card).collect();

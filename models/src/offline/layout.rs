@@ -6,8 +6,9 @@ use super::Answer;
 use super::counting;
 use super::handing_on::TOPICS;
 use super::passages::count;
+use super::stated::quotations;
 use super::turn::Turn;
-use super::words::{mention, subject};
+use super::words::{material, mention, points_ahead, subject};
 use crate::{Request, Undone};
 
 /// Says who made a text. It stands in an answer once, at its end.
@@ -53,7 +54,12 @@ pub(super) fn answer(request: &Request) -> Option<Answer> {
         true => given.measured(),
         false => given.laid_out(),
     };
-    let undone = given.says_nothing().then_some(Undone::All);
+    let undone = match () {
+        () if given.says_nothing() => Some(Undone::All),
+        // Whether that is all that was asked for, words cannot tell; but what can be counted was counted.
+        () if given.is_from_words && !given.has_demands() => Some(Undone::Part),
+        () => None,
+    };
     Some(Answer::Text(format!("{said}\n\n{MARK}"), undone))
 }
 
@@ -61,6 +67,8 @@ pub(super) fn answer(request: &Request) -> Option<Answer> {
 struct AnswerMaterial {
     title: String,
     title_from_words: bool,
+    /// True if all the material is part of the request's words.
+    is_from_words: bool,
     wants_review: bool,
     texts: Vec<String>,
     /// The text that is to be looked at, where an input is called as such texts are.
@@ -80,6 +88,7 @@ impl AnswerMaterial {
         let mut given = Self {
             title: title(task, asked).to_owned(),
             title_from_words: true,
+            is_from_words: false,
             wants_review: speaks_of_review(task),
             texts: paragraphs(rest),
             draft: None,
@@ -87,9 +96,39 @@ impl AnswerMaterial {
             most_words: None,
         };
         for (name, value) in turn.input.and_then(Value::as_object).into_iter().flatten() {
-            given.take(name, value);
+            // Words that are data as well are no material twice.
+            if value.as_str().map(str::trim) != Some(turn.words.trim()) {
+                given.take(name, value);
+            }
         }
+        given.take_words(&words);
         given
+    }
+
+    /// Takes what the words give, where nothing else was given: the text behind the colon of what is to be done with it. What is to be
+    /// looked at may stand in quotation marks or below as well.
+    fn take_words(&mut self, words: &str) {
+        if self.draft.is_some() || !self.title_from_words {
+            return;
+        }
+        // "Check this: …" points at all that follows; a step of a procedure is followed by the request, and below it by the material.
+        let head = words.split(':').next().unwrap_or_default();
+        if self.says_nothing() || (self.lists.is_empty() && points_ahead(head)) {
+            let quoted = || {
+                quotations(words)
+                    .into_iter()
+                    .next()
+                    .filter(|_| self.wants_review)
+            };
+            let Some(text) = material(words).or_else(quoted) else {
+                return;
+            };
+            self.texts = paragraphs(text);
+            self.is_from_words = true;
+        }
+        if self.wants_review && self.lists.is_empty() {
+            self.draft = Some(self.texts.join("\n\n"));
+        }
     }
 
     fn take(&mut self, name: &str, value: &Value) {
@@ -123,6 +162,11 @@ impl AnswerMaterial {
             }
             _ => {}
         }
+    }
+
+    /// True if the text is to be looked at for something that can be counted.
+    fn has_demands(&self) -> bool {
+        self.wants_review && (self.most_words.is_some() || !self.lists.is_empty())
     }
 
     /// True if there is nothing under the title.
@@ -222,7 +266,6 @@ fn capitalized(text: &str) -> String {
     first.unwrap_or_default() + letters.as_str()
 }
 
-/// So many of something, in words.
 /// Length of a text in words, and whether it keeps to a limit, as far as its words can be counted.
 fn length(text: &str, most: Option<usize>) -> Vec<String> {
     let Some(words) = counting::words(text) else {
@@ -246,6 +289,7 @@ fn length(text: &str, most: Option<usize>) -> Vec<String> {
     lines
 }
 
+/// So many of something, in words.
 fn so_many(n: usize, one: &str) -> String {
     match n {
         1 => format!("1 {one}"),
@@ -273,7 +317,7 @@ mod tests {
         match answer(&request) {
             Some(Answer::Text(text, undone)) => {
                 assert_eq!(
-                    undone.is_some(),
+                    undone == Some(Undone::All),
                     text.contains("Nothing was given"),
                     "{text}"
                 );
@@ -330,6 +374,31 @@ mod tests {
         }
         let said = asked("Review it", json!({"draft": "Fine.", "max_words": 6}));
         assert!(said.contains("It keeps to the limit of 6 words."), "{said}");
+    }
+
+    #[test]
+    fn what_is_to_be_done_with_a_text_is_no_part_of_it() {
+        for (words, input) in [
+            ("check this: The hub is fast.", Value::Null),
+            ("check this:\n\nThe hub is fast.", Value::Null),
+            ("ask counter to check \"The hub is fast.\"", Value::Null),
+            (
+                "ask counter to check this: The hub is fast.",
+                json!({"text": "ask counter to check this: The hub is fast."}),
+            ),
+        ] {
+            let said = asked(words, input);
+            assert!(said.starts_with("It has 4 words."), "{words}: {said}");
+        }
+        assert_eq!(
+            asked("Make notes of this: Joe brings the key.", Value::Null),
+            format!("# Make notes of this\n\nJoe brings the key.\n\n{MARK}")
+        );
+        let request = Request::new(vec![PromptMessage::user("check this: It is.")]);
+        let Some(Answer::Text(_, undone)) = answer(&request) else {
+            panic!("it is looked at");
+        };
+        assert_eq!(undone, Some(Undone::Part), "nobody judged it");
     }
 
     #[test]

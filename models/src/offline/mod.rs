@@ -5,7 +5,7 @@
 //! - **Decisions.** A request for JSON named `decision` holds the agents that may be chosen as the data `agents`, the user's
 //!   words as the last user message with text, and after them, once delegated tasks have ended, the data `results`. The
 //!   decision delegates to the agent whose card shares most words with the request, or to every agent that the request names;
-//!   with results it tells them.
+//!   with results it tells them. Who is addressed ("ask NAME to …") and is no agent is named, and the request counts as done in part.
 //! - **Tools.** A request for words that offers tools is answered with calls of the tools that the words name, else of those
 //!   that they match, with arguments made of the words; with results it tells them.
 //! - **Procedures.** Where the instructions of such a request have numbered steps under a heading with the word steps, procedure,
@@ -19,19 +19,23 @@
 //!   - A step that begins with "If" and quotes a word is left out where the last results don't say that word.
 //!   - A last step that begins with "Answer", "Reply" or the like names whose result is the answer. Without one it is the last
 //!     result that is no review. Behind it stands in short what others said that the last step names, or who came later, and who failed.
+//!   - An order that shares no word with the instructions or the tools is for nobody; of a question or a topic that shares none, the
+//!     answer says that it may not have been meant for them, and counts as a part.
 //!   - Whoever asks who it is, greets, or has numbers added ("7 times 6") gets an answer without any call. Whoever addresses one tool ("ask the critic to …")
 //!     gets that one alone.
 //! - **Proposals.** A request for JSON named `orchestration` holds what agents offer, a plan and how far it is. The next proposal
 //!   follows from what the capabilities' schemas take and give.
 //!
-//! A request for words without tools is answered with what came with it: the texts among its data, and the paragraphs of the words
-//! behind the first, under what it is about; a task to check or review an input such as `draft`, with what can be counted in it. A
-//! line in parentheses says who made that. Without a match it says what it is and whom or what it can reach. The same request gets
+//! A request for words without tools is answered with what came with it: the texts among its data, the paragraphs of the words
+//! behind the first, or what stands behind the colon of an instruction ("check this: …"), under what it is about; a task to check or review an input such as `draft`, with what can be counted in it. A
+//! line in parentheses says who made that. What is made of the words alone counts as a part. Greetings and sums are answered. Without a match it says what it is and whom or what it can reach. The same request gets
 //! the same answer.
 
+mod addressed;
 mod arguments;
 mod counting;
 mod decision;
+mod fitting;
 mod handing_on;
 mod known;
 mod layout;
@@ -112,12 +116,7 @@ fn answer(request: &Request) -> Result<Answer, ModelError> {
     let said = || request.last_user_text().unwrap_or_default();
     match &request.output {
         Output::Text if tools::are_used(request) => Ok(tools::answer(request)),
-        Output::Text => Ok(layout::answer(request).unwrap_or_else(|| {
-            let said = words::cut(&said());
-            Answer::undone(format!(
-                "I am an offline stand-in, not a language model, and have no tool for this, so nothing was done. You said: {said}"
-            ))
-        })),
+        Output::Text => Ok(layout::answer(request).unwrap_or_else(|| without_tools(&said()))),
         Output::Json { name, .. } if name == "decision" => {
             let (decision, undone) = decision::decide(request, &said());
             Ok(Answer::Text(decision.to_string(), undone))
@@ -128,6 +127,21 @@ fn answer(request: &Request) -> Result<Answer, ModelError> {
         Output::Json { name, .. } => Err(ModelError::Refused(format!(
             "the offline stand-in only matches words and cannot make a {name}; to {HOW_TO_CONFIGURE}"
         ))),
+    }
+}
+
+/// The answer to words with which nothing came, of one who has no tools.
+fn without_tools(said: &str) -> Answer {
+    const WHO: &str = "I am an offline stand-in, not a language model";
+    if let Some(counted) = sums::answer(said) {
+        return Answer::text(counted);
+    }
+    match words::asks_who_it_is(said) {
+        true => Answer::text(format!("{WHO}, and have no tools. {}", how_to_configure())),
+        false => Answer::undone(format!(
+            "{WHO}, and have no tool for this, so nothing was done. You said: {}",
+            words::cut(said)
+        )),
     }
 }
 
@@ -182,6 +196,22 @@ mod tests {
             panic!("it has nothing to call");
         };
         assert!(said.contains("nothing was done"), "{said}");
+    }
+
+    /// spec: SOP-10.3
+    #[test]
+    fn greetings_and_sums_are_answered_without_tools() {
+        for (words, part) in [
+            ("hello", "have no tools"),
+            ("what can you do?", "have no tools"),
+            ("7 times 6", "is 42"),
+        ] {
+            let asked = Request::new(vec![PromptMessage::user(words)]);
+            let Ok(Answer::Text(said, None)) = answer(&asked) else {
+                panic!("it needs nobody: {words}");
+            };
+            assert!(said.contains(part), "{said}");
+        }
     }
 
     #[tokio::test]

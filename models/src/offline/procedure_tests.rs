@@ -349,3 +349,28 @@ fn what_a_step_wants_begins_behind_the_whole_name() {
         assert!(task.starts_with("Look for faults"), "{step}: {task}");
     }
 }
+
+/// spec: SOP-8.7
+#[test]
+fn what_nobody_of_the_team_does_is_nobodys() {
+    for words in ["knit me a sweater", "Please sing"] {
+        let Answer::Text(text, undone) = answer(&asked(EDITOR, words)) else {
+            panic!("nobody is to be asked: {words}");
+        };
+        assert!(text.starts_with("I found nobody for that"), "{text}");
+        assert_eq!(undone, Some(crate::Undone::All));
+    }
+    let alone = "## Steps\n1. Ask `critic`.";
+    for (words, undone) in [
+        ("What is rain?", Some(crate::Undone::Part)),
+        ("What does a critic do?", None),
+    ] {
+        let mut request = asked(alone, words);
+        go_on(&mut request, &[from("critic", "Wet.")]);
+        let Answer::Text(text, found) = answer(&request) else {
+            panic!("it has an answer");
+        };
+        assert_eq!(found, undone, "{text}");
+        assert_eq!(text.contains("takes a language model"), undone.is_some());
+    }
+}

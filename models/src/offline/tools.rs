@@ -3,7 +3,9 @@
 use agenthub_runs::tool_loop::FIND_AGENTS;
 use serde_json::Value;
 
+use super::addressed::{addressed, unknown, unknown_part};
 use super::arguments::arguments;
+use super::fitting::{self, Fit, instructions};
 use super::handing_on;
 use super::known::Known;
 use super::procedure::{Next, Procedure};
@@ -12,6 +14,7 @@ use super::told::told;
 use super::turn::Turn;
 use super::words::{asks_who_it_is, clauses, cut};
 use super::{Answer, MAX_LISTED, how_to_configure};
+use crate::relevance::{Card, goes_by};
 use crate::{PromptPart, Request, ToolCall, ToolSpec, Undone};
 
 /// True if there are tools, or results of tools that are gone.
@@ -19,19 +22,61 @@ pub(super) fn are_used(request: &Request) -> bool {
     !request.tools.is_empty() || Turn::of(request).results().next().is_some()
 }
 
-/// The next step of the instructions' procedure; without one, calls of what the words want, or words about what came back.
+/// The next step of the instructions' procedure; without one, calls of what the words want, or words about what came back. Who is
+/// addressed and is nobody is named in the answer.
 ///
 /// Everything after the last words of the user counts as done: no call is made twice with the same arguments.
 pub(super) fn answer(request: &Request) -> Answer {
     let turn = Turn::of(request);
-    match procedure(request, &turn).map(|procedure| procedure.next(&turn)) {
-        Some(Next::Answer(text)) => return Answer::text(text),
-        Some(Next::Calls(calls)) => return Answer::Calls(with_ids(request, calls)),
-        None => {}
+    let left_out = || unknown_part(&nobody(request, &turn));
+    match next(request, &turn) {
+        Answer::Text(text, undone) if let Some(left_out) = left_out() => Answer::Text(
+            format!("{text}\n\n{left_out}"),
+            undone.max(Some(Undone::Part)),
+        ),
+        answer => answer,
+    }
+}
+
+/// The names that the words address beside one of the agents that may be asked, and that are nobody's here. Words that address somebody
+/// else first were for others as well, who may know whom they mean.
+fn nobody<'t>(request: &Request, turn: &'t Turn<'_>) -> Vec<&'t str> {
+    let known = Known::of(&request.tools);
+    let first = addressed(&turn.words).into_iter().next();
+    let is_for_agents = request.tools.iter().any(|tool| tool.agent.is_some());
+    let cards = known.cards();
+    let is_known = |name: &str| cards.iter().any(|card| goes_by(card, name));
+    if !is_for_agents || !first.is_some_and(is_known) {
+        return Vec::new();
+    }
+    // Instructions speak of the one whom they are for.
+    let instructions = instructions(request);
+    let own = Card {
+        description: &instructions,
+        ..Card::default()
+    };
+    unknown(&turn.words, &[&cards[..], &[own]].concat())
+}
+
+fn next(request: &Request, turn: &Turn<'_>) -> Answer {
+    if let Some(procedure) = procedure(request, turn) {
+        let fit = fitting::fit(request, &turn.words);
+        return match (procedure.next(turn), fit) {
+            (_, Fit::No) => Answer::undone(format!(
+                "I found nobody for that: nothing in it is what this team says that it does. {}",
+                introduction(&request.tools)
+            )),
+            (Next::Calls(calls), _) => Answer::Calls(with_ids(request, calls)),
+            (Next::Answer(text), Fit::Yes) => Answer::text(text),
+            (Next::Answer(text), Fit::Unclear) => Answer::Text(
+                format!("{text}\n\n{}", fitting::UNCLEAR),
+                Some(Undone::Part),
+            ),
+        };
     }
     let only_found = turn.results().all(|(name, _)| name == FIND_AGENTS);
     if !turn.rounds.is_empty() && !only_found {
-        return words_on_results(request, &turn);
+        return words_on_results(request, turn);
     }
     let made = |name: &str, arguments: &Value| {
         turn.calls()
@@ -40,7 +85,7 @@ pub(super) fn answer(request: &Request) -> Answer {
     let wanted = choose(&turn.words, &request.tools).into_iter();
     let wanted = wanted
         .flat_map(|(tool, words)| {
-            let filled = filled(tool, words, &turn).into_iter();
+            let filled = filled(tool, words, turn).into_iter();
             filled.map(|arguments| (tool.name.clone(), arguments))
         })
         .filter(|(name, arguments)| !made(name, arguments));
@@ -49,7 +94,7 @@ pub(super) fn answer(request: &Request) -> Answer {
         return Answer::Calls(calls);
     }
     if !turn.rounds.is_empty() {
-        return Answer::undone(summary(&turn));
+        return Answer::undone(summary(turn));
     }
     if let Some(counted) = sums::answer(&turn.words) {
         return Answer::text(counted);

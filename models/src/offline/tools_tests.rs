@@ -412,3 +412,29 @@ fn what_is_left_undone_is_declared() {
     let none = answered(searching, &[json!({"agents": []})]);
     assert_eq!(declared(&none), Some(Undone::All));
 }
+
+/// spec: SOP-8.7
+#[test]
+fn who_is_addressed_beside_others_and_is_nobody_is_named_in_the_answer() {
+    let told = |words: &str| {
+        let mut request = asked(words);
+        for tool in &mut request.tools {
+            tool.agent = tool.name.strip_prefix("agent_").map(|id| PresentedAgent {
+                id: id.to_owned(),
+                own_words_at: 0,
+            });
+        }
+        let result = json!({"agent": "echo", "text": "hi"});
+        match answer(&answered(request, &[result])) {
+            Answer::Text(said, undone) => (said, undone),
+            Answer::Calls(calls) => panic!("there is a result: {calls:?}"),
+        }
+    };
+    let (said, undone) = told("ask agent_echo to say hi and ask ghost to fix the sink");
+    let nobody = "I know no agent called ghost: what was for it, nobody did.";
+    assert!(said.contains(nobody), "{said}");
+    assert_eq!(undone, Some(Undone::Part));
+    let (said, undone) = told("ask ghost and agent_echo to say hi");
+    assert!(!said.contains("ghost"), "somebody else may know: {said}");
+    assert_eq!(undone, None);
+}

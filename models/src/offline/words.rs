@@ -56,6 +56,41 @@ pub(super) fn subject(words: &str) -> &str {
     rest[..end.unwrap_or(rest.len())].trim_end_matches(['.', '?', '!', ':', ' '])
 }
 
+/// The text that the words point at: what stands behind the colon of an instruction such as "check this:". Instructions may stand
+/// before it, as a step of a procedure does.
+pub(super) fn material(words: &str) -> Option<&str> {
+    const LONGEST: usize = 14;
+    let mut found = None;
+    let mut rest = words.trim();
+    while let Some((head, behind)) = rest.split_once(':') {
+        let is_instruction =
+            !head.contains(['.', '?', '!', '\n']) && head.split_whitespace().count() <= LONGEST;
+        // What stands behind the first that points is the text, unless one right behind it points, too.
+        let goes_on = found.is_none() || points_ahead(head);
+        if !(behind.starts_with(char::is_whitespace) && is_instruction && goes_on) {
+            break;
+        }
+        rest = behind.trim();
+        if points_ahead(head) && !rest.is_empty() {
+            found = Some(rest);
+        }
+    }
+    found
+}
+
+/// True if the words point at a text that follows, as in "check this".
+pub(super) fn points_ahead(words: &str) -> bool {
+    const POINTERS: [&str; 5] = ["this", "these", "following", "text", "that"];
+    const ALONE: [&str; 4] = ["check", "review", "proofread", "assess"];
+    let lower = words.to_lowercase();
+    let said: Vec<&str> = lower.split_whitespace().collect();
+    match said[..] {
+        [one] => ALONE.contains(&one) || POINTERS.contains(&one),
+        [.., last] => POINTERS.contains(&last),
+        [] => false,
+    }
+}
+
 /// The first 200 characters.
 pub(super) fn cut(words: &str) -> String {
     const KEPT: usize = 200;
@@ -140,7 +175,7 @@ pub(super) fn mention(words: &str, phrase: &str) -> Option<usize> {
 }
 
 /// In lower case, with one space for whatever is no letter or digit.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let text = text.to_lowercase();
     let words = text.split(|c: char| !c.is_alphanumeric());
     words
@@ -169,6 +204,32 @@ mod tests {
             (" and , ", &[]),
         ] {
             assert_eq!(clauses(words), expected, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn material_stands_behind_the_colon_of_an_instruction() {
+        for (words, expected) in [
+            (
+                "check this: The hub is fast. Very fast.",
+                Some("The hub is fast. Very fast."),
+            ),
+            ("ask counter to check this: It is.", Some("It is.")),
+            (
+                "Check the draft: ask the critic to check this: Fine: so.",
+                Some("Fine: so."),
+            ),
+            ("check this: Note: bring keys", Some("Note: bring keys")),
+            ("Look at this:\n\nOne.\n\nTwo.", Some("One.\n\nTwo.")),
+            ("The shop is open. Times: 9 to 5", None),
+            ("look at https://a.example at 10:30", None),
+            ("check: It is.", Some("It is.")),
+            ("Do it: sing", None),
+            ("Check the article: Write about tea", None),
+            ("check this:", None),
+            ("", None),
+        ] {
+            assert_eq!(material(words), expected, "{words:?}");
         }
     }
 
