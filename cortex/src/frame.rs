@@ -204,7 +204,7 @@ impl Frame {
 }
 
 /// The data of the last frame of a turn: the answer, and what it lacks.
-pub(crate) fn answered(text: &str, shortfall: Option<&Shortfall>) -> Value {
+pub fn answered(text: &str, shortfall: Option<&Shortfall>) -> Value {
     let mut data = shortfall.map_or_else(|| json!({}), Shortfall::to_json);
     data["message"] = text.into();
     data

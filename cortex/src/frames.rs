@@ -10,8 +10,8 @@ use agenthub_sdk::{
     internal::redacted_value,
     model::Usage,
     runs::{
-        DelegationResult, RunEvent, RunOutcome, RunStarted, Shortfall, Spent, StepId, StepRequest,
-        StepResult, Strategy, journal::Entry,
+        DelegationResult, RunEvent, RunOutcome, RunStarted, Spent, StepId, StepRequest, StepResult,
+        Strategy, journal::Entry,
     },
 };
 use serde_json::{Value, json};
@@ -330,10 +330,10 @@ impl Frames {
             ..Draft::new("metrics", "").data(total)
         };
         let last = match outcome {
-            RunOutcome::Completed { text, data } => {
+            RunOutcome::Completed { text, data, .. } => {
                 let data = match data.get("bundle") {
                     Some(bundle) => bundle.clone(),
-                    None => frame::answered(text, Shortfall::of([data]).as_ref()),
+                    None => frame::answered(text, outcome.shortfall().as_ref()),
                 };
                 Draft {
                     duration_ms,

@@ -35,6 +35,7 @@ use tokio_util::sync::DropGuard;
 
 pub use asked::Asked;
 pub use chat::{projection::phase_of, turn::ChatTurn};
+pub use frame::answered;
 pub use frames::Frames;
 pub use handle::Handle;
 pub use live::{Begun, Coming, LiveRuns, StartError, Watched};

@@ -11,6 +11,7 @@ use crate::{
     effect::{DelegationResult, EffectFailure, SentHandoff, ToolOutput},
     id::StepId,
     model::{Completion, ToolCall},
+    shortfall::Shortfall,
 };
 
 /// An event of a run. It is durable before its effect starts.
@@ -208,6 +209,9 @@ pub enum RunOutcome {
         /// Result as data.
         #[serde(default, skip_serializing_if = "Value::is_null")]
         data: Value,
+        /// Shortfall of a result whose data are its own. Of a result without such data, `data` is the shortfall.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lacks: Option<Box<Shortfall>>,
     },
     /// Failure.
     Failed {
@@ -224,9 +228,25 @@ pub enum RunOutcome {
 impl RunOutcome {
     /// A result that is text only.
     pub fn completed(text: impl Into<String>) -> Self {
+        Self::with_data(text, Value::Null)
+    }
+
+    /// A result with data, which are whole or say what they lack.
+    pub fn with_data(text: impl Into<String>, data: Value) -> Self {
         Self::Completed {
             text: text.into(),
-            data: Value::Null,
+            data,
+            lacks: None,
+        }
+    }
+
+    /// Shortfall of a result; `None` of a whole one, and where there is none.
+    pub fn shortfall(&self) -> Option<Shortfall> {
+        match self {
+            Self::Completed { data, lacks, .. } => {
+                lacks.as_deref().cloned().or_else(|| Shortfall::of([data]))
+            }
+            Self::Failed { .. } | Self::Cancelled { .. } => None,
         }
     }
 

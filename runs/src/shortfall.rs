@@ -83,6 +83,11 @@ impl Shortfall {
         self.undone == Some(Undone::All)
     }
 
+    /// Extent of what is undone: a part, unless nothing was done.
+    pub fn extent(&self) -> Undone {
+        self.undone.unwrap_or(Undone::Part)
+    }
+
     /// The missing results, in order. Empty if the model itself declares that it did not do it.
     pub fn missing(&self) -> Vec<Missing> {
         let missing = self.results.iter().filter_map(|result| {

@@ -101,7 +101,7 @@ fn came(agent: &str, state: &str, text: &str, error: &str) -> StepResult {
 
 fn data(run: &Simulation) -> (String, Value) {
     match run.ended() {
-        Some(RunOutcome::Completed { text, data }) => (text.clone(), data.clone()),
+        Some(RunOutcome::Completed { text, data, .. }) => (text.clone(), data.clone()),
         other => panic!("{other:?}"),
     }
 }
@@ -223,10 +223,8 @@ fn failing_fast_is_about_agents_and_not_about_own_tools_or_bad_calls() {
     run.ends("turn-2", says("well"), None);
     run.settle(&ToolLoop);
     let failed = json!({"tool": "clock", "state": "failed", "error": "it stands still"});
-    let nothing_came_of_it = RunOutcome::Completed {
-        text: "well".into(),
-        data: json!({"partial": true, "results": [failed]}),
-    };
+    let data = json!({"partial": true, "results": [failed]});
+    let nothing_came_of_it = RunOutcome::with_data("well", data);
     assert_eq!(run.ended(), Some(&nothing_came_of_it));
 }
 

@@ -1,8 +1,8 @@
 //! Tool loops with structured answers.
 
 use agenthub_runs::{
-    Effect, Next, RunOutcome, StepResult, Strategy,
-    model::{Completion, Output, PromptMessage, Request, ToolSpec},
+    Effect, Next, RunOutcome, StepResult, Strategy, ToolOutput,
+    model::{Completion, Output, PromptMessage, Request, ToolCall, ToolSpec},
     tool_loop::{AnswerForm, AvailableTool, Input, ToolLoop, Verdict},
 };
 use serde_json::{Value, json};
@@ -82,11 +82,36 @@ fn an_answer_that_fits_is_the_result_in_words_and_as_data() {
     let fits = fits("ten", json!({"n": 10}));
     answers(&mut run, 1, "{\"n\":10}", &fits);
     run.settle(&ToolLoop);
-    let expected = RunOutcome::Completed {
-        text: "ten".into(),
-        data: json!({"n": 10}),
-    };
+    let expected = RunOutcome::with_data("ten", json!({"n": 10}));
     assert_eq!(run.ended(), Some(&expected));
+}
+
+/// spec: SOP-8.7
+#[test]
+fn what_an_answer_in_a_form_lacks_stands_beside_its_data() {
+    let mut run = begun(true);
+    question(&mut run);
+    let call = ToolCall {
+        id: "c1".into(),
+        name: "count".into(),
+        arguments: json!({}),
+    };
+    let calls = StepResult::ModelAnswered(Completion {
+        tool_calls: vec![call],
+        ..Completion::default()
+    });
+    run.ends("turn-1", calls, None);
+    run.settle(&ToolLoop);
+    let failed = StepResult::ToolReturned(ToolOutput::error("it is locked"));
+    run.ends("turn-1/call-1", failed, None);
+    run.settle(&ToolLoop);
+    let fits = fits("ten", json!({"n": 10}));
+    answers(&mut run, 2, "{\"n\":10}", &fits);
+    run.settle(&ToolLoop);
+    let ended = run.ended().expect("it is over");
+    assert!(matches!(ended, RunOutcome::Completed { data, .. } if *data == json!({"n": 10})));
+    let lacks = ended.shortfall().expect("the tool gave nothing");
+    assert_eq!(lacks.missing()[0].why, "it is locked");
 }
 
 #[test]

@@ -334,7 +334,7 @@ fn what_fails_is_told_to_the_model() {
         ("agent_echo", json!({ "request": "la" })),
     ]);
     let told = case.play(vec![turn, says("well")]);
-    let RunOutcome::Completed { text, data } = told.ended.as_ref().expect("it ended") else {
+    let RunOutcome::Completed { text, data, .. } = told.ended.as_ref().expect("it ended") else {
         panic!("{:?}", told.ended);
     };
     assert_eq!((&**text, &data["partial"]), ("well", &json!(true)));

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use agenthub_proto::a2a::{Message, Part, Role};
-use agenthub_runs::{Budget, RunId, RunOutcome, Shortfall, Strategy, World};
+use agenthub_runs::{Budget, RunId, RunOutcome, Strategy, World};
 use serde_json::Value;
 
 use crate::{Failure, Reply, TaskContext};
@@ -37,9 +37,9 @@ pub trait Conductor: fmt::Debug + Send + Sync {
     /// The task was not completed.
     fn reply(&self, _task: &TaskContext, outcome: &RunOutcome) -> Result<Reply, Failure> {
         match outcome {
-            RunOutcome::Completed { text, data } => {
+            RunOutcome::Completed { text, .. } => {
                 let mut message = Message::new(Role::Agent, text);
-                let shortfall = Shortfall::of([data]).map(|shortfall| shortfall.to_json());
+                let shortfall = outcome.shortfall().map(|shortfall| shortfall.to_json());
                 message.content.extend(shortfall.as_ref().map(Part::data));
                 Ok(message.into())
             }

@@ -2,6 +2,7 @@
 
 pub mod mail;
 pub mod runs;
+mod state;
 pub mod watched;
 
 use std::time::SystemTime;
@@ -27,7 +28,7 @@ pub fn agents(agents: &[AgentEntry]) -> String {
         let card = agent.agent_card.clone().unwrap_or_default();
         [
             agent.agent_id.clone(),
-            state(agent).to_owned(),
+            presence(agent).to_owned(),
             skills(&card),
             card.description,
         ]
@@ -39,7 +40,7 @@ pub fn agents(agents: &[AgentEntry]) -> String {
 pub fn agent(agent: &AgentEntry) -> String {
     let card = agent.agent_card.clone().unwrap_or_default();
     let mut lines = vec![
-        format!("{} is {}", agent.agent_id, state(agent)),
+        format!("{} is {}", agent.agent_id, presence(agent)),
         format!("  {}", card.description),
     ];
     let mut field = |name: &str, value: String| {
@@ -85,7 +86,7 @@ pub fn tasks(tasks: &[Task], now: SystemTime, width: Option<usize>) -> String {
         let asked = task.history.first().map(Message::text);
         [
             task.id.chars().take(length).collect(),
-            task.state().label().to_owned(),
+            state::task(task),
             since.map(|at| when(&at, now)).unwrap_or_default(),
             task.task_type().to_owned(),
             task.requester().to_owned(),
@@ -144,7 +145,7 @@ fn when(at: &Timestamp, now: SystemTime) -> String {
 
 /// One task with its messages and what came out of it.
 pub fn task(task: &Task) -> String {
-    let mut lines = vec![format!("task {} is {}", task.id, task.state().label())];
+    let mut lines = vec![format!("task {} is {}", task.id, state::task(task))];
     let mut field = |name: &str, value: &str| {
         if !value.is_empty() {
             lines.push(format!("  {name:<9}{value}"));
@@ -185,10 +186,10 @@ pub fn event(event: &AgentEvent) -> Option<String> {
             let (from, text) = (event.sender(), message.text());
             format!("{}  message from {from}: {text}", message.task_id)
         }
-        Payload::Task(task) => format!("{}  {}", task.id, task.state().label()),
+        Payload::Task(task) => format!("{}  {}", task.id, state::task(task)),
         Payload::StatusUpdate(update) => {
             let status = update.status.clone().unwrap_or_default();
-            let (state, text) = (status.state().label(), status.text());
+            let (state, text) = (state::status(&status, &[]), status.text());
             format!("{}  {state}  {}  {text}", update.task_id, event.sender())
         }
         Payload::ArtifactUpdate(update) => {
@@ -209,7 +210,7 @@ pub fn event(event: &AgentEvent) -> Option<String> {
     Some(format!("{time}  {}", cut(&what, MAX_TEXT)))
 }
 
-fn state(agent: &AgentEntry) -> &'static str {
+fn presence(agent: &AgentEntry) -> &'static str {
     match agent.state() {
         AgentState::Online => "online",
         AgentState::Offline => "offline",

@@ -2,10 +2,12 @@
 
 use std::process::ExitCode;
 
+use agenthub_proto::a2a::{Artifact, Message, Part};
 use agenthub_sdk::{
     Outcome,
     runs::{Missing, Shortfall},
 };
+use serde_json::Value;
 
 use crate::output;
 
@@ -55,10 +57,16 @@ pub fn warn(name: &str, what: &str, why: &str) {
     ));
 }
 
-/// The shortfall of an answer, as the outcome's data say it.
+/// The shortfall of an answer, as the data of its message or of an artifact say it.
 pub fn shortfall(outcome: &Outcome) -> Option<Shortfall> {
-    let message = outcome.message.as_ref()?;
-    Shortfall::of(&message.data().collect::<Vec<_>>())
+    Shortfall::of(&data(outcome.message.as_ref(), &outcome.artifacts))
+}
+
+/// The structured parts of an answer: those of its message, then those of the artifacts.
+pub(crate) fn data(message: Option<&Message>, artifacts: &[Artifact]) -> Vec<Value> {
+    let message = message.into_iter().flat_map(|message| &message.content);
+    let artifacts = artifacts.iter().flat_map(|artifact| &artifact.parts);
+    message.chain(artifacts).filter_map(Part::as_data).collect()
 }
 
 /// The agents and tools without which an answer had to do, and why.
@@ -70,8 +78,8 @@ pub fn missing(shortfall: Option<&Shortfall>) -> Vec<(String, String)> {
 
 #[cfg(test)]
 mod tests {
-    use agenthub_proto::a2a::{Message, Part, Role, TaskState};
-    use serde_json::{Value, json};
+    use agenthub_proto::a2a::{Role, TaskState};
+    use serde_json::json;
 
     use super::*;
 
@@ -108,6 +116,14 @@ mod tests {
             let data = json!({"partial": true, "undone": undone, "results": []});
             assert_eq!(extent(data), expected);
         }
+        let mut in_a_form = outcome(&json!({"score": 1}));
+        let marks = Part::data(&json!({"partial": true, "results": []}));
+        in_a_form.artifacts.push(Artifact {
+            parts: vec![marks],
+            ..Artifact::default()
+        });
+        let found = shortfall(&in_a_form);
+        assert_eq!(Extent::of(found.as_ref()), Extent::Part);
         assert!(Extent::Nothing > Extent::Part && Extent::Part > Extent::Whole);
     }
 }

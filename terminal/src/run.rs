@@ -20,6 +20,7 @@ mod watch;
 mod work;
 
 pub use asked::{Answer, Asking, answer};
+pub(crate) use bundle::Verdict;
 pub use bundle::parts;
 pub use line::{Line, Trouble};
 pub use result_file::ResultFile;

@@ -126,7 +126,7 @@ fn result(workflow: &Workflow, scope: &Scope<'_>) -> Result<RunOutcome, String> 
         output => format!("{output:#}"),
     };
     let data = json!({ "output": output });
-    Ok(RunOutcome::Completed { text, data })
+    Ok(RunOutcome::with_data(text, data))
 }
 
 /// The outputs of steps by their names.

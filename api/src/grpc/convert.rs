@@ -6,6 +6,7 @@ use agenthub_proto::{
     json,
     wkt::Struct,
 };
+use agenthub_sdk::runs::model::Undone;
 use serde::Deserialize;
 use serde_json::{Value, json as value};
 
@@ -142,6 +143,7 @@ impl From<RunView> for Run {
             tokens: view.tokens,
             tokens_estimated: view.tokens_estimated,
             parent_task_id: view.parent_task_id,
+            undone: view.undone.map(undone).unwrap_or_default().to_owned(),
             calls: view.calls,
             approvals: view.approvals.into_iter().map(Into::into).collect(),
             result: view.result.as_ref().map(json::to_struct),
@@ -150,6 +152,13 @@ impl From<RunView> for Run {
             resumes: view.resumes.unwrap_or_default(),
             series: view.series,
         }
+    }
+}
+
+fn undone(undone: Undone) -> &'static str {
+    match undone {
+        Undone::Part => "part",
+        Undone::All => "all",
     }
 }
 

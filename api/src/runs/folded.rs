@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use agenthub_cortex::{
-    Asked, CORTEX, ChatTurn, Coming, Frames, Orchestrator, WorkState,
+    Asked, CORTEX, ChatTurn, Coming, Frames, Orchestrator, WorkState, answered,
     brief::{Brief, Mode},
     reached,
 };
 use agenthub_sdk::{
     Agent,
     runs::{
-        Approval, Decision, Facts, RunEvent, RunId, RunOutcome, Spent, StepId, StepRequest,
-        StepResult, Strategy, journal::Entry,
+        Approval, Decision, Facts, RunEvent, RunId, RunOutcome, Shortfall, Spent, StepId,
+        StepRequest, StepResult, Strategy, journal::Entry, model::Undone,
     },
 };
 use serde::Deserialize;
@@ -252,13 +252,33 @@ impl RunView {
     pub(super) fn end(&mut self, outcome: &RunOutcome, at_ms: u64) {
         self.ended_at = Some(at_ms);
         match outcome {
-            RunOutcome::Completed { text, data } => {
+            RunOutcome::Completed { text, data, .. } => {
+                let shortfall = outcome.shortfall();
+                self.undone = match data.get("bundle") {
+                    Some(bundle) => left_open(bundle),
+                    None => shortfall.as_ref().map(Shortfall::extent),
+                };
                 let bundle = data.get("bundle").cloned();
-                self.result = bundle.or_else(|| Some(json!({ "message": text })));
+                self.result = bundle.or_else(|| Some(answered(text, shortfall.as_ref())));
             }
             RunOutcome::Failed { error } => self.error = Some(error.clone()),
             RunOutcome::Cancelled { reason } => self.error = Some(reason.clone()),
         }
+    }
+}
+
+/// Extent of what a bundle leaves open: all if nothing was made, a part if its constraints are not met or some of the payload was not
+/// taken.
+fn left_open(bundle: &Value) -> Option<Undone> {
+    let quality = &bundle["quality"];
+    let is_all_taken = quality["notTaken"].as_array().is_none_or(Vec::is_empty);
+    match (
+        quality["made"] != false,
+        quality["met"] == true && is_all_taken,
+    ) {
+        (false, _) => Some(Undone::All),
+        (true, false) => Some(Undone::Part),
+        (true, true) => None,
     }
 }
 

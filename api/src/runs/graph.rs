@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use agenthub_sdk::runs::{RunEvent, StepId, StepRequest, StepResult};
+use agenthub_sdk::runs::{RunEvent, Shortfall, StepId, StepRequest, StepResult, model::Undone};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -69,6 +69,10 @@ pub(crate) struct Edge {
     /// `working`, `awaiting-approval`, `approved`, `refused`, or how it ended: `completed`, `failed`, `cancelled` and the other states of
     /// tasks.
     pub(crate) state: String,
+    /// Extent of what the result lacks: `part` or `all`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "part")]
+    pub(crate) undone: Option<Undone>,
     /// The score that it came back with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) score: Option<f64>,
@@ -168,6 +172,7 @@ impl Fold {
             step: step.to_string(),
             attempt,
             state: "working".to_owned(),
+            undone: None,
             score: None,
             duration_ms: None,
             task_id: String::new(),
@@ -219,6 +224,12 @@ impl Fold {
         };
         let edge = &mut self.graph.edges[place];
         edge.duration_ms = Some(at_ms.saturating_sub(since));
+        edge.undone = match result {
+            StepResult::DelegationEnded(delegated) => {
+                Shortfall::of(&delegated.data).map(|shortfall| shortfall.extent())
+            }
+            _ => None,
+        };
         edge.state = match result {
             StepResult::DelegationEnded(delegated) => delegated.state.clone(),
             StepResult::ToolReturned(output) if output.is_error => "failed".to_owned(),
@@ -240,6 +251,9 @@ impl Edge {
             (capability, step) => format!("{step} ({capability})"),
         };
         let mut label = format!("({}) {what} {}", self.order, self.state);
+        if let Some(undone) = self.undone {
+            label += &format!(", {}", undone.label());
+        }
         if self.attempt > 1 {
             label += &format!(", attempt {}", self.attempt);
         }
@@ -257,6 +271,7 @@ impl Edge {
 
     fn outcome(&self) -> Outcome {
         match &*self.state {
+            _ if self.undone == Some(Undone::All) => Outcome::Bad,
             "working" | "awaiting-approval" => Outcome::Open,
             "completed" | "approved" => Outcome::Good,
             _ => Outcome::Bad,

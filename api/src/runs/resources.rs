@@ -5,7 +5,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use agenthub_sdk::proto::{event, wkt::Timestamp};
+use agenthub_sdk::{
+    proto::{event, wkt::Timestamp},
+    runs::model::Undone,
+};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -78,6 +81,10 @@ pub(crate) struct RunView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub(crate) result: Option<Value>,
+    /// Extent of what the result lacks: `part`, also where the constraints are not met, or `all`; nothing if it is whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "part")]
+    pub(crate) undone: Option<Undone>,
     /// Why nothing did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,

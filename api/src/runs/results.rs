@@ -57,10 +57,7 @@ impl Inner {
             at_ms,
         });
         let ended = RunEvent::Ended {
-            outcome: RunOutcome::Completed {
-                text: String::new(),
-                data: Value::Null,
-            },
+            outcome: RunOutcome::completed(""),
             spent: Spent::default(),
             at_ms,
         };

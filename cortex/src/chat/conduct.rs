@@ -6,7 +6,7 @@ use agenthub_sdk::{
     Failure, Reply, TaskContext,
     durable::{Beginning, Conductor, Identity},
     proto::a2a::Part,
-    runs::{Budget, RunId, RunOutcome, Shortfall, Strategy, World},
+    runs::{Budget, RunId, RunOutcome, Strategy, World},
 };
 use serde_json::{Value, json};
 
@@ -115,10 +115,10 @@ impl Conductor for Chats {
             Reply::from(response(text, &context_of(task), original))
         };
         match outcome {
-            RunOutcome::Completed { text, data } => {
+            RunOutcome::Completed { text, .. } => {
                 let original = &task.message().message_id;
                 let mut message = response(text, &context_of(task), original);
-                let shortfall = Shortfall::of([data]).map(|shortfall| shortfall.to_json());
+                let shortfall = outcome.shortfall().map(|shortfall| shortfall.to_json());
                 message.content.extend(shortfall.as_ref().map(Part::data));
                 Ok(message.into())
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use agenthub_sdk::{
     model::Usage,
     runs::{
-        DelegationResult, RunEvent, RunOutcome, SentHandoff, Shortfall, Step, StepId, StepResult,
+        DelegationResult, RunEvent, RunOutcome, SentHandoff, Step, StepId, StepResult,
         event::StepRequest,
     },
 };
@@ -80,9 +80,8 @@ impl Projection {
     pub(crate) fn end(&self, outcome: &RunOutcome) -> Vec<Frame> {
         let metrics = Frame::Metrics(self.usage);
         match outcome {
-            RunOutcome::Completed { text, data } => {
-                let shortfall = Shortfall::of([data]);
-                vec![metrics, Frame::Complete(text.clone(), shortfall)]
+            RunOutcome::Completed { text, .. } => {
+                vec![metrics, Frame::Complete(text.clone(), outcome.shortfall())]
             }
             RunOutcome::Failed { error } => vec![metrics, Frame::Error(error.clone())],
             RunOutcome::Cancelled { .. } => Vec::new(),

@@ -84,7 +84,7 @@ impl Strategy for ProxiedChat {
         };
         let message = json!({"type": "message", "message": text});
         let data = shortfall.map_or(Value::Null, |shortfall| shortfall.to_json());
-        let answered = RunOutcome::Completed { text, data };
+        let answered = RunOutcome::with_data(text, data);
         note("message", message).unwrap_or_else(|| Next::Finish(answered))
     }
 }

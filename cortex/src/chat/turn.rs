@@ -99,7 +99,7 @@ impl Rounds<'_> {
         if tasks.is_empty() {
             let shortfall = self.shortfall(self.undone);
             let data = shortfall.map_or(Value::Null, |shortfall| shortfall.to_json());
-            return Err(Next::Finish(RunOutcome::Completed { text, data }));
+            return Err(Next::Finish(RunOutcome::with_data(text, data)));
         }
         self.act(round, text, tasks)
     }
@@ -258,7 +258,7 @@ impl Rounds<'_> {
         let shortfall = self.shortfall(Some(Undone::All));
         let mut data = shortfall.map_or(Value::Null, |shortfall| shortfall.to_json());
         data["undecided"] = rejected.map(|r| r.reason).unwrap_or_default().into();
-        RunOutcome::Completed { text, data }
+        RunOutcome::with_data(text, data)
     }
 
     /// Shortfall of an answer of which this much is declared undone: the results of agents that gave none.

@@ -125,7 +125,7 @@ impl Conductor for Orchestrations {
     /// The bundle as data, and in words what was done.
     fn reply(&self, _: &TaskContext, outcome: &RunOutcome) -> Result<Reply, Failure> {
         match outcome {
-            RunOutcome::Completed { text, data } => {
+            RunOutcome::Completed { text, data, .. } => {
                 let mut message = Message::new(Role::Agent, text);
                 message.content.push(Part::data(&data["bundle"]));
                 Ok(message.into())

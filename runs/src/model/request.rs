@@ -290,6 +290,16 @@ pub enum Undone {
     All,
 }
 
+impl Undone {
+    /// The extent in two words, for behind the state of what has ended.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Part => "in part",
+            Self::All => "nothing done",
+        }
+    }
+}
+
 /// Answer of a model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Completion {

@@ -194,13 +194,11 @@ fn whole() -> Vec<RunEvent> {
             { "id": "criterion: open sesame", "name": SESAME, "verdict": "not_checked", "evidence": SESAME },
         ],
     }});
-    let made = RunOutcome::Completed {
-        text: SESAME.into(),
-        data: json!({ "bundle": {
-            "result": { "post": SESAME, "plan": [1, 2] },
-            "quality": { "score": 0.9, "depth": 2, "issues": [SESAME] },
-        }}),
-    };
+    let data = json!({ "bundle": {
+        "result": { "post": SESAME, "plan": [1, 2] },
+        "quality": { "score": 0.9, "depth": 2, "issues": [SESAME] },
+    }});
+    let made = RunOutcome::with_data(SESAME, data);
     let mut events = vec![started()];
     events.extend(step("turn-1", asked(), answered(), 1_100, 1_200));
     let draft = gave("writer", json!({ "draft": { "text": SESAME } }));

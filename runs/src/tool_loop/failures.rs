@@ -241,10 +241,7 @@ pub(super) fn answered(
     reports: &[Report],
 ) -> RunOutcome {
     let Some(missing) = missing(reports) else {
-        return RunOutcome::Completed {
-            text,
-            data: with(data, shortfall),
-        };
+        return with(text, data, shortfall);
     };
     // The answer stays a prefix, as it was shown while it grew.
     let between = match () {
@@ -253,17 +250,19 @@ pub(super) fn answered(
         () => "\n\n",
     };
     let shortfall = shortfall.unwrap_or_else(|| Shortfall::new(None, results(reports)));
-    RunOutcome::Completed {
-        text: format!("{text}{between}{missing}"),
-        data: with(data, Some(shortfall)),
-    }
+    let text = format!("{text}{between}{missing}");
+    with(text, data, Some(shortfall))
 }
 
-/// The data of an answer: its own, else its shortfall.
-pub(super) fn with(data: Value, shortfall: Option<Shortfall>) -> Value {
+/// An answer with its data, or where it has none, with its shortfall in their place.
+pub(super) fn with(text: String, data: Value, shortfall: Option<Shortfall>) -> RunOutcome {
     match shortfall {
-        Some(shortfall) if data.is_null() => shortfall.to_json(),
-        _ => data,
+        Some(shortfall) if data.is_null() => RunOutcome::with_data(text, shortfall.to_json()),
+        lacks => RunOutcome::Completed {
+            text,
+            data,
+            lacks: lacks.map(Box::new),
+        },
     }
 }
 
@@ -279,10 +278,8 @@ pub(super) fn unanswered(error: &str, reports: &[Report]) -> RunOutcome {
         line(error)
     ));
     texts.extend(missing(reports));
-    RunOutcome::Completed {
-        text: texts.join("\n\n"),
-        data: json!({ "partial": true, "error": error, "results": results(reports) }),
-    }
+    let data = json!({ "partial": true, "error": error, "results": results(reports) });
+    RunOutcome::with_data(texts.join("\n\n"), data)
 }
 
 /// A failure that also names the agents that failed before.

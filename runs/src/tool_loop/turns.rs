@@ -181,10 +181,7 @@ impl Turns {
     fn completed(&self, text: String, data: Value, undone: Option<Undone>) -> RunOutcome {
         let shortfall = failures::shortfall(undone, &self.tools, &self.reports);
         match self.input.on_failure {
-            ErrorMode::Tell | ErrorMode::FailFast => RunOutcome::Completed {
-                text,
-                data: failures::with(data, shortfall),
-            },
+            ErrorMode::Tell | ErrorMode::FailFast => failures::with(text, data, shortfall),
             ErrorMode::Continue => failures::answered(text, data, shortfall, &self.reports),
         }
     }

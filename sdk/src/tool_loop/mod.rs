@@ -197,10 +197,12 @@ impl Conductor for Thinking {
     }
     fn reply(&self, _: &TaskContext, outcome: &RunOutcome) -> Result<Reply, Failure> {
         match outcome {
-            RunOutcome::Completed { text, data } if data.is_null() => Ok(Reply::text(text)),
-            RunOutcome::Completed { text, data } => {
+            RunOutcome::Completed { text, data, lacks } => {
                 let mut message = a2a::Message::new(Role::Agent, text);
-                message.content.push(Part::data(data));
+                let own = Some(data).filter(|data| !data.is_null()).map(Part::data);
+                // What an answer in a form lacks stands behind what the form wants.
+                let lacks = lacks.as_ref().map(|lacks| Part::data(&lacks.to_json()));
+                message.content.extend(own.into_iter().chain(lacks));
                 Ok(message.into())
             }
             RunOutcome::Failed { error } => Err(Failure::failed(error)),

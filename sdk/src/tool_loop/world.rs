@@ -270,7 +270,7 @@ impl World for TaskWorld {
         _: Spent,
     ) -> Result<(), agenthub_runs::EffectFailure> {
         // What is missing was added to what the model said.
-        if let RunOutcome::Completed { text, data } = outcome
+        if let RunOutcome::Completed { text, data, .. } = outcome
             && data["partial"] == true
             && matches!(self.mind.form(&self.task), Ok(None))
         {

@@ -57,7 +57,12 @@ fn heading(report: &Report, width: usize) -> Vec<String> {
     let state = match (report.is_over(), report.ended_ms) {
         (_, Some(ended)) => {
             let took = seconds(ended.saturating_sub(report.started_ms));
-            format!("{}, took {took}", report.state)
+            let undone = report.undone.map(|undone| format!(", {}", undone.label()));
+            format!(
+                "{}{}, took {took}",
+                report.state,
+                undone.unwrap_or_default()
+            )
         }
         _ => "not over: this is how things stand".to_owned(),
     };
@@ -190,6 +195,8 @@ fn seconds(ms: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use agenthub_sdk::runs::model::Undone;
+
     use crate::compliance::{Counts, Procedure};
 
     use super::*;
@@ -224,6 +231,7 @@ mod tests {
                 "working"
             }
             .into(),
+            undone: None,
             started_ms: 1_800_000_000_123,
             ended_ms,
             model: ended_ms.map(|_| "openai/gpt-5".to_owned()),
@@ -257,6 +265,18 @@ mod tests {
         ];
         insta::assert_snapshot!(parts.join("\n---\n"));
         assert_eq!(absent(&[]), None);
+    }
+
+    /// spec: SOP-8.7
+    #[test]
+    fn a_report_is_headed_by_what_the_answer_lacks() {
+        let mut given = reported(Vec::new(), Some(1_800_000_012_500));
+        given.undone = Some(Undone::All);
+        let text = report(&given, PLAIN);
+        assert!(
+            text.contains("completed, nothing done, took 12.3 s"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use agenthub_sdk::{
     model::LanguageModel,
-    runs::{RunEvent, RunId},
+    runs::{RunEvent, RunId, model::Undone},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -204,11 +204,14 @@ pub struct Report {
     pub procedure: Procedure,
     /// State of the run: `working`, `completed`, `failed` or `cancelled`.
     pub state: String,
+    /// Extent of what the answer lacks; nothing if it is whole, and where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undone: Option<Undone>,
     /// Beginning, in milliseconds since 1970.
     pub started_ms: u64,
     /// End, in milliseconds since 1970; nothing while it goes on.
     pub ended_ms: Option<u64>,
-    /// The model that judged; nothing where none was there.
+    /// The model that judged; nothing where none judged any rule.
     pub model: Option<String>,
     /// Numbers of rules by verdict.
     pub counts: Counts,
@@ -228,9 +231,12 @@ impl Report {
             run: run.to_string(),
             procedure,
             state: transcript.state.clone(),
+            undone: transcript.undone,
             started_ms: transcript.started_ms,
             ended_ms: transcript.ended_ms,
-            model: model.map(|model| model.name().to_owned()),
+            model: model
+                .filter(|_| rules.iter().any(|rule| rule.by == By::Model))
+                .map(|model| model.name().to_owned()),
             counts: Counts::of(&rules),
             rules,
         }

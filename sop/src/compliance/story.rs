@@ -217,18 +217,19 @@ impl Story {
     /// The model answers, and the run is over.
     pub(super) fn answers(mut self, text: &str) -> Self {
         self.ask(&[], text);
-        self.over(RunOutcome::completed(text))
+        self.ends(RunOutcome::completed(text))
     }
 
     /// The model cannot be reached, and the run is over.
     pub(super) fn fails(mut self, error: &str) -> Self {
         self.end("turn-9", StepResult::Failed(EffectFailure::lasting(error)));
-        self.over(RunOutcome::failed(format!(
+        self.ends(RunOutcome::failed(format!(
             "the model did not answer: {error}"
         )))
     }
 
-    fn over(mut self, outcome: RunOutcome) -> Self {
+    /// The run is over.
+    pub(super) fn ends(mut self, outcome: RunOutcome) -> Self {
         let at_ms = self.later();
         self.events.push(RunEvent::Ended {
             outcome,

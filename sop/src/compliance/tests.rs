@@ -1,6 +1,6 @@
 use agenthub_sdk::{
     model::{ModelError, Request, Scripted},
-    runs::RunId,
+    runs::{RunId, RunOutcome, model::Undone},
 };
 use serde_json::{Value, json};
 
@@ -195,6 +195,19 @@ async fn what_stays_unusable_is_not_checked_and_says_why() {
     assert!(
         evidence.starts_with("the model did not answer:") && evidence.contains("nobody is there"),
         "{evidence}"
+    );
+    assert_eq!(report.model, None, "it judged nothing");
+}
+
+/// spec: SOP-8.7
+#[tokio::test]
+async fn an_answer_that_lacks_something_is_not_reported_as_whole() {
+    let nothing = json!({"partial": true, "undone": "all", "results": []});
+    let outcome = RunOutcome::with_data("I found no tool", nothing);
+    let report = reported(&Story::new(&RULES).ends(outcome), None).await;
+    assert_eq!(
+        (&*report.state, report.undone),
+        ("completed", Some(Undone::All))
     );
 }
 

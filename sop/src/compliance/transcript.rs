@@ -6,6 +6,7 @@ use agenthub_sdk::{
     model::{Completion, PromptMessage, PromptPart, PromptRole},
     runs::{
         RunEvent, RunOutcome, StepId, StepRequest, StepResult,
+        model::Undone,
         tool_loop::{AvailableTool, Input},
     },
 };
@@ -36,6 +37,8 @@ pub struct Transcript {
     pub answer: Option<u32>,
     /// State of the run: `working`, `completed`, `failed` or `cancelled`.
     pub state: String,
+    /// Extent of what the answer lacks; nothing if it is whole.
+    pub undone: Option<Undone>,
     /// Beginning, in milliseconds since 1970.
     pub started_ms: u64,
     /// Time at which it ended, or that was decided, in milliseconds since 1970.
@@ -356,8 +359,9 @@ impl<'a> Writing<'a> {
     fn end(&mut self, outcome: &RunOutcome, at_ms: u64) {
         self.out.ended_ms = Some(at_ms);
         outcome.label().clone_into(&mut self.out.state);
+        self.out.undone = outcome.shortfall().map(|shortfall| shortfall.extent());
         let (title, text, data) = match outcome {
-            RunOutcome::Completed { text, data } => ("the answer", text, data),
+            RunOutcome::Completed { text, data, .. } => ("the answer", text, data),
             RunOutcome::Failed { error } => ("why the run failed", error, &Value::Null),
             RunOutcome::Cancelled { reason } => ("why the run was cancelled", reason, &Value::Null),
         };

@@ -6,6 +6,7 @@ use agenthub_proto::{
 };
 use serde_json::Value;
 
+use super::state;
 use crate::{
     output::{plain, table},
     run::{given, parts, row, steps_of},
@@ -19,7 +20,7 @@ pub fn runs(runs: &[Run]) -> String {
     let rows = runs.iter().map(|run| {
         [
             run.id.clone(),
-            run.state.clone(),
+            state::run(run),
             run.mode.clone(),
             run.created_at.map(|t| second(&t)).unwrap_or_default(),
             run.thread_id.clone(),
@@ -34,7 +35,7 @@ pub fn runs(runs: &[Run]) -> String {
 
 /// One run with all that is known of it, for a reader whose lines have this width.
 pub fn run(run: &Run, width: usize) -> String {
-    let mut lines = vec![format!("run {} is {}", run.id, run.state)];
+    let mut lines = vec![format!("run {} is {}", run.id, state::run(run))];
     let mut field = |name: &str, value: String| {
         if !value.is_empty() {
             lines.push(format!("  {name:<10}{value}"));
@@ -161,7 +162,7 @@ pub fn graph(graph: &RunGraph) -> String {
                 format!("{} → {}", text(&edge["from"]), text(&edge["to"])),
                 text(&edge["step"]),
                 text(&edge["capability"]),
-                text(&edge["state"]),
+                state::handoff(edge),
                 edge["durationMs"]
                     .as_u64()
                     .map_or(String::new(), |ms| format!("{ms} ms")),

@@ -4,7 +4,7 @@ mod verdict;
 
 use serde_json::Value;
 
-pub(super) use self::verdict::Verdict;
+pub(crate) use self::verdict::Verdict;
 use self::verdict::{acceptance, quality};
 use crate::output::plain;
 

@@ -105,7 +105,7 @@ impl Conductor for Workflows {
     /// The output as data, and in words.
     fn reply(&self, _: &TaskContext, outcome: &RunOutcome) -> Result<Reply, Failure> {
         match outcome {
-            RunOutcome::Completed { text, data } => {
+            RunOutcome::Completed { text, data, .. } => {
                 let mut message = Message::new(Role::Agent, text);
                 message.content.push(Part::data(&data["output"]));
                 Ok(message.into())

@@ -37,6 +37,27 @@ async fn a_run_goes_on_by_itself_and_shows_the_same_to_whoever_watches_and_whene
     world.end().await;
 }
 
+/// spec: ORC-4, ORC-11.3
+#[tokio::test]
+async fn a_run_that_did_nothing_says_so_wherever_it_is_shown() {
+    let world = World::new(Offline).await;
+    let mut client = serve(&world.cortex).await;
+    let run = start(&mut client, chat("knit me a sweater")).await;
+    frames(&mut client, &run.id, 0).await;
+    let request = ListRunsRequest::default();
+    let listed = within(client.list_runs(request)).await.expect("a page");
+    let listed = listed.into_inner().runs.remove(0);
+    for shown in [get(&mut client, &run.id).await, listed] {
+        assert_eq!((&*shown.state, &*shown.undone), ("completed", "all"));
+        let result = json::from_struct(&shown.result.expect("a result"));
+        assert_eq!(
+            (&result["partial"], &result["undone"]),
+            (&true.into(), &"all".into())
+        );
+    }
+    world.end().await;
+}
+
 /// spec: ORC-4
 #[tokio::test]
 async fn who_watches_from_the_middle_misses_nothing() {

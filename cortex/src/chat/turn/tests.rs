@@ -115,7 +115,7 @@ fn what_is_decided_goes_out_together_and_its_results_are_told_in_its_order() {
         .collect();
     assert_eq!(said.last().map(String::as_str), Some("One moment."));
     run.answers("turn-2", respond("It sang."));
-    let RunOutcome::Completed { text, data } = run.outcome() else {
+    let RunOutcome::Completed { text, data, .. } = run.outcome() else {
         panic!("it is an answer");
     };
     assert_eq!((&*text, &data["partial"]), ("It sang.", &json!(true)));

@@ -126,15 +126,13 @@ impl Play<'_> {
             (summary, Some(why)) if is_unchecked => format!("{why}\n\n{summary}"),
             (summary, Some(why)) => format!("{summary}\n\n{why}"),
         };
-        RunOutcome::Completed {
-            text,
-            data: json!({
-                "bundle": bundle,
-                "met": explanation.is_none(),
-                "learned": learned(&self.reached, &verdicts),
-                "scores": scores(&self.reached),
-            }),
-        }
+        let data = json!({
+            "bundle": bundle,
+            "met": explanation.is_none(),
+            "learned": learned(&self.reached, &verdicts),
+            "scores": scores(&self.reached),
+        });
+        RunOutcome::with_data(text, data)
     }
 
     /// True if what was to be made in the end is there: of the parts of the result that are made, one that no other is made from. Where no

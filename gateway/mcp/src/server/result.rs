@@ -4,6 +4,7 @@ use agenthub_sdk::{
     Outcome,
     internal::AgentTool,
     proto::a2a::{FilePart, Part, TaskState, file_part, part},
+    runs::Shortfall,
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
 use rmcp::model::{
@@ -22,16 +23,18 @@ pub(super) fn refused(why: impl Into<String>) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(why)])
 }
 
-/// Outcome of a task in this conversation.
+/// Outcome of a task in this conversation. One that was completed, but of which the agent says that it did nothing, is an error.
 pub(super) fn of(tool: &AgentTool, context: &str, outcome: &Outcome) -> CallToolResult {
     let parts = parts(outcome);
     let data: Vec<Value> = distinct(parts.iter().filter_map(|part| part.as_data()));
     let mut content: Vec<ContentBlock> = Vec::new();
-    let is_error = !(outcome.is_completed() || outcome.state.is_interrupted());
-    if is_error {
+    let shortfall = Shortfall::of(&data);
+    let is_failed = !(outcome.is_completed() || outcome.state.is_interrupted());
+    let is_error = is_failed || shortfall.as_ref().is_some_and(Shortfall::is_nothing);
+    if is_failed {
         content.push(ContentBlock::text(failure(tool, outcome)));
     }
-    let is_said = is_error && outcome.error.contains(&outcome.text);
+    let is_said = is_failed && outcome.error.contains(&outcome.text);
     if !outcome.text.is_empty() && !is_said {
         content.push(ContentBlock::text(&outcome.text));
     }
@@ -53,7 +56,11 @@ pub(super) fn of(tool: &AgentTool, context: &str, outcome: &Outcome) -> CallTool
         false => CallToolResult::success(content),
     };
     result.structured_content = structured(data);
-    result.meta = Some(meta(tool, context, outcome));
+    let mut meta = meta(tool, context, outcome);
+    if let Some(shortfall) = shortfall {
+        meta.insert(format!("{META}/undone"), json!(shortfall.extent()));
+    }
+    result.meta = Some(meta);
     result
 }
 
@@ -74,8 +81,12 @@ fn distinct(values: impl Iterator<Item = Value>) -> Vec<Value> {
     distinct
 }
 
-/// Structured content is an object: the agent's own, or several under `results`.
+/// Structured content is an object: the agent's own, or several under `results`. What an answer lacks stands beside it in words.
 fn structured(mut data: Vec<Value>) -> Option<Value> {
+    let is_mark = |data: &Value| Shortfall::of([data]).is_some();
+    if !data.iter().all(is_mark) {
+        data.retain(|data| !is_mark(data));
+    }
     match data.len() {
         0 => None,
         1 => data.pop(),

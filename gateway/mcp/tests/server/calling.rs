@@ -142,6 +142,35 @@ async fn an_agent_that_fails_or_refuses_says_why() {
     }
 }
 
+/// spec: SOP-8.7
+#[tokio::test]
+async fn an_agent_that_did_nothing_gives_an_error_and_one_that_did_a_part_says_so() {
+    let hub = Hub::start().await;
+    let half = async |task: TaskContext| {
+        let undone = task.text();
+        let mut reply = Message::new(Role::Agent, "I am sorry");
+        let own = (undone == "part").then(|| Part::data(&json!({"count": 3})));
+        let marks = json!({"partial": true, "undone": undone, "results": []});
+        reply.content.extend(own);
+        reply.content.push(Part::data(&marks));
+        Ok(reply)
+    };
+    let _agent = hub.agent("idle", half).await;
+    let server = Arc::new(hub.served().await);
+    let client = McpClient::piped(&server).await;
+    for (undone, is_error) in [("all", true), ("part", false)] {
+        let result = client.call("agent_idle", json!({"request": undone})).await;
+        let result = result.expect("a result");
+        assert_eq!(result.is_error, Some(is_error), "{result:?}");
+        assert_eq!(texts(&result)[0], "I am sorry");
+        let meta = result.meta.as_ref().expect("where it is from");
+        assert_eq!(meta["agenthub/undone"], undone);
+        if undone == "part" {
+            assert_eq!(result.structured_content, Some(json!({"count": 3})));
+        }
+    }
+}
+
 #[tokio::test]
 async fn what_does_not_fit_is_told_to_the_model_and_an_unknown_tool_to_the_client() {
     let hub = Hub::start().await;

@@ -25,7 +25,7 @@ fn once(state: &'static str) -> Agents {
 
 /// The bundle of a run that has the first thing, not met, and says so throughout.
 fn first_thing(outcome: RunOutcome, why: &str) -> Value {
-    let RunOutcome::Completed { text, data } = outcome else {
+    let RunOutcome::Completed { text, data, .. } = outcome else {
         panic!("{outcome:?}");
     };
     let bundle = &data["bundle"];
@@ -185,7 +185,7 @@ fn what_was_reviewed_stands_where_nobody_reviews_what_was_made_of_it() {
         }),
     );
     stage.brief.constraints.execution_depth = Some(2);
-    let RunOutcome::Completed { text, data } = stage.play() else {
+    let RunOutcome::Completed { text, data, .. } = stage.play() else {
         panic!("it completes");
     };
     let bundle = &data["bundle"];

@@ -25,7 +25,7 @@ fn stage(criteria: &[&str], checks: Value) -> Stage {
 
 fn ended(stage: &mut Stage) -> (String, Value) {
     match stage.play() {
-        RunOutcome::Completed { text, data } => (text, data["bundle"].clone()),
+        RunOutcome::Completed { text, data, .. } => (text, data["bundle"].clone()),
         other => panic!("{other:?}"),
     }
 }
