@@ -1,5 +1,7 @@
 //! Requests of which nothing, or not all, was done: each command says so with its exit code.
 
+mod teams;
+
 use std::{
     fs,
     time::{Duration, Instant},
@@ -37,6 +39,10 @@ fn a_request_that_nobody_takes_does_not_leave_with_0() {
         Some(3),
         "nobody judged the most of it: {review:?}"
     );
+    let half = system.chat("ask agent_echo to say hi and ask agent_ghost to fix the sink\n");
+    assert_eq!(half.code, Some(3), "nobody fixes it: {half:?}");
+    let nobody = "I know no agent called agent_ghost: what was for it, nobody did.";
+    assert!(half.stdout.contains(nobody), "{half:?}");
     let fine = system.chat("echo hi\nwho are you?\n");
     assert_eq!(fine.code, Some(0), "{fine:?}");
 
@@ -57,6 +63,16 @@ fn a_request_that_nobody_takes_does_not_leave_with_0() {
     );
     let echoed = system.run(&[&to_cortex[..], &["echo hi"]].concat(), "");
     assert_eq!(echoed.code, Some(0), "{echoed:?}");
+    for list in [&["runs", "list"][..], &["tasks", "list"]] {
+        let listed = system.run(list, "").stdout;
+        for state in [
+            "completed, nothing done",
+            "completed, in part",
+            "completed  ",
+        ] {
+            assert!(listed.contains(state), "{state}: {listed}");
+        }
+    }
 
     let run = ["run", "--mode", "chat", "--objective"];
     let nothing = system.run(&[&run[..], &[NONSENSE]].concat(), "");

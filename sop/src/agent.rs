@@ -14,7 +14,7 @@ use agenthub_sdk::{
     runs::tool_loop::{CallForm, ErrorMode as OnFailure, Limits},
     supervisor::Peers,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{Definition, ErrorMode, Kind, team::identity};
 
@@ -40,17 +40,6 @@ pub fn agent(
     peers: Option<Peers>,
     named: &Named,
 ) -> AgentBuilder {
-    let about = json!({
-        "sop": {
-            "name": definition.name,
-            "version": definition.version,
-            "file": definition.path,
-            "digest": definition.digest,
-            "rules": definition.rules,
-            "agents": named.agents,
-            "aliases": named.aliases,
-        },
-    });
     let agent = match &peers {
         Some(_) => Agent::supervisor(card(definition)),
         None => Agent::worker(card(definition)),
@@ -60,7 +49,7 @@ pub fn agent(
         .instructions(&*definition.body)
         .limits(limits(definition))
         .error_mode(on_failure(definition.error_mode.unwrap_or_default()))
-        .about(about)
+        .about(about(definition, named))
         // An SOP may become one that asks others.
         .watch_agents(true)
         .tools(tools)
@@ -73,6 +62,21 @@ pub fn agent(
         Some(peers) => agent.peers(peers.calling(CallForm::Task)),
         None => agent,
     }
+}
+
+/// The entry on the definition in the journals of its agent's runs.
+pub(crate) fn about(definition: &Definition, named: &Named) -> Value {
+    json!({
+        "sop": {
+            "name": definition.name,
+            "version": definition.version,
+            "file": definition.path,
+            "digest": definition.digest,
+            "rules": definition.rules,
+            "agents": named.agents,
+            "aliases": named.aliases,
+        },
+    })
 }
 
 /// Limits of the agent's runs.

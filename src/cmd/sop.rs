@@ -129,16 +129,27 @@ struct Files {
     kept: Mutex<BTreeMap<String, Arc<OnceCell<Kept>>>>,
 }
 
+impl Files {
+    /// The files of an agent, opened once.
+    fn of(&self, name: &str) -> Arc<OnceCell<Kept>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(kept.entry(name.to_owned()).or_default())
+    }
+}
+
 #[async_trait]
 impl Workplace for Files {
     async fn lasting(&self, name: &str, agent: AgentBuilder) -> anyhow::Result<AgentBuilder> {
-        let cell = {
-            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(kept.entry(name.to_owned()).or_default())
-        };
+        let cell = self.of(name);
         let open = || Kept::open(self.data.as_deref(), &self.keep_runs, name);
         let kept = cell.get_or_try_init(open).await?;
         Ok(self.telemetry.of(kept.lasting(agent)))
+    }
+
+    async fn journal(&self, name: &str) -> anyhow::Result<Option<Arc<dyn Journal>>> {
+        let cell = self.of(name);
+        let open = || Kept::open(self.data.as_deref(), &self.keep_runs, name);
+        Ok(cell.get_or_try_init(open).await?.journal.clone())
     }
 
     async fn close(&self) {

@@ -181,6 +181,9 @@ fn an_agent_that_cannot_start_fails_as_one_that_was_asked_does() {
     }
     assert!(value["faults"].to_string().contains("stranded.md"));
     assert_eq!(brain.asked(WAITS), 0, "nobody was asked");
+    let latest = json_of(&system.run(&["sop", "report", "latest", "--json"], ""));
+    let latest = &latest["reports"][0];
+    assert_eq!(latest["state"], "failed", "it is a request: {latest:#}");
 
     let more = ["--json", "--error-mode", "continue"];
     let partial = begin(&system, &brain, &more).finish("");

@@ -1,6 +1,7 @@
 //! `agenthub sop ask`
 
 mod absent;
+mod recording;
 mod show;
 mod start;
 mod taking_over;

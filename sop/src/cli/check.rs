@@ -17,7 +17,7 @@ use super::{
     names::{folder_of, misspelt, unknown},
     news::count,
     program::{Program, Settings},
-    team_folder::advised,
+    team_folder::{advised, nobody_to_lead},
     workshop::uses,
 };
 use crate::{Definition, Discovered, Fault, Kind, discover, load, tools};
@@ -132,6 +132,8 @@ fn folder(dir: &Path, default_orchestrator: bool) -> Checked {
         },
         Ok(found) => {
             let leads = found.orchestrator(dir, default_orchestrator);
+            let alone = leads.as_ref().ok();
+            let alone = alone.and_then(|leads| nobody_to_lead(dir, leads, &found));
             let Discovered {
                 agents, mut faults, ..
             } = found;
@@ -142,6 +144,7 @@ fn folder(dir: &Path, default_orchestrator: bool) -> Checked {
                     None
                 }
             };
+            faults.extend(alone);
             Checked {
                 agents: agents.into_values().collect(),
                 orchestrator,

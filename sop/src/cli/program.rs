@@ -80,6 +80,13 @@ pub trait Workplace: Send + Sync {
     /// Its files cannot be used.
     async fn lasting(&self, name: &str, agent: AgentBuilder) -> anyhow::Result<AgentBuilder>;
 
+    /// The journal of the agent called `name`; `None` if no files are kept.
+    ///
+    /// # Errors
+    ///
+    /// Its files cannot be used.
+    async fn journal(&self, name: &str) -> anyhow::Result<Option<Arc<dyn Journal>>>;
+
     /// Sends the spans that wait.
     async fn close(&self);
 }

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use agenthub_terminal::{calls, faults::show};
 
-use super::{args::DEFAULT_DIR, program::Settings};
+use super::{args::DEFAULT_DIR, program::Settings, up::folder_argument};
 use crate::{Definition, Discovered, Fault, StartError, discover};
 
 /// A folder with somebody who leads.
@@ -46,6 +46,24 @@ pub(super) fn advised(fault: Fault) -> Fault {
         )),
         false => fault,
     }
+}
+
+/// Warning on somebody who leads a folder with nobody else in it, and has no tools; `None` of a team.
+pub(super) fn nobody_to_lead(
+    dir: &Path,
+    leads: &Definition,
+    discovered: &Discovered,
+) -> Option<Fault> {
+    let has_broken = discovered.faults.iter().any(Fault::is_error);
+    let is_alone = discovered.agents.is_empty() && leads.tools.is_empty() && !has_broken;
+    is_alone.then(|| {
+        let message = format!("{} has nobody to lead", leads.name);
+        Fault::warning(&leads.path, message).helped(format!(
+            "{} sop new researcher{} begins an agent",
+            calls::program(),
+            folder_argument(dir, "--dir ")
+        ))
+    })
 }
 
 /// The reason why a team cannot start, where that was not shown: faults of files were.

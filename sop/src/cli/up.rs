@@ -10,7 +10,7 @@ use std::{
 };
 
 use agenthub_sdk::Client;
-use agenthub_terminal::{calls, connect::until_there, output, stop::Signals};
+use agenthub_terminal::{calls, connect::until_there, faults, output, stop::Signals};
 use anyhow::bail;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ use super::{
     news,
     place::Place,
     program::{Hosted, Hosting, Program, Settings},
-    team_folder::{TeamFolder, find, start_error},
+    team_folder::{TeamFolder, find, nobody_to_lead, start_error},
     workshop::Workshop,
 };
 use crate::{Origin, Team};
@@ -46,6 +46,8 @@ pub(super) async fn run(
     let Some(found) = find(&args.dir, settings)? else {
         return Ok(ExitCode::FAILURE);
     };
+    let alone = nobody_to_lead(&args.dir, &found.leads, &found.discovered);
+    alone.iter().for_each(faults::show);
     let mut signals = Signals::new()?;
     let place = Place::find(&args.hub, here, settings).await;
     let workshop = Workshop::new(program, &settings.tools, settings.data.as_deref())?;

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use agenthub_mcp::toolshed::Toolshed;
-use agenthub_sdk::{AgentBuilder, Tool};
+use agenthub_sdk::{AgentBuilder, Tool, runs::Journal};
 
 use super::{
     names::unknown,
@@ -49,6 +49,15 @@ impl Workshop {
             let workshop = workshop.clone();
             Box::pin(async move { workshop.fitted(&definition, &roster).await })
         })
+    }
+
+    /// The journal of the agent called `name`; `None` if no files are kept.
+    ///
+    /// # Errors
+    ///
+    /// Its files cannot be used.
+    pub(super) async fn journal(&self, name: &str) -> anyhow::Result<Option<Arc<dyn Journal>>> {
+        self.0.workplace.journal(name).await
     }
 
     /// Ends the connections to MCP servers, and sends the spans that wait.

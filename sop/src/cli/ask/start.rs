@@ -3,10 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use agenthub_sdk::{Client, Error, proto::agenthub::AgentState};
-use agenthub_terminal::{
-    calls::{self, DEFAULT_DATA},
-    output,
-};
+use agenthub_terminal::{calls::DEFAULT_DATA, output};
 use anyhow::bail;
 
 use super::{
@@ -14,12 +11,12 @@ use super::{
         leaving::leave,
         place::{Place, unreachable},
         program::{HostError, Hosted, Hosting, Settings},
-        team_folder::{TeamFolder, start_error},
-        up::folder_argument,
+        team_folder::{TeamFolder, nobody_to_lead, start_error},
         workshop::Workshop,
     },
     Question,
     absent::{Absent, absent},
+    recording::record,
 };
 use crate::{Origin, Team, is_same};
 
@@ -132,22 +129,37 @@ impl Question<'_> {
                 here.is_kept = settings.data.is_some();
             }
             Err(error) => {
+                self.record(here, &error.to_string()).await;
                 start_error(error)?;
                 return Ok(false);
             }
         }
         if let Some(why) = here.absent.refusal().filter(|_| self.is_fail_fast()) {
+            self.record(here, &why).await;
             bail!("{why}");
         }
-        if found.discovered.agents.is_empty() {
+        let alone = nobody_to_lead(&self.args.dir(), self.leads, &found.discovered);
+        self.told.show(alone.into_iter().collect());
+        Ok(true)
+    }
+
+    /// Keeps the request as one that failed for this reason, where files are kept.
+    async fn record(&self, here: &Here, why: &str) {
+        let Some(workshop) = &here.workshop else {
+            return;
+        };
+        let recorded = async {
+            let journal = workshop.journal(&self.leads.name).await?;
+            if let Some(journal) = journal {
+                record(&*journal, self.leads, &self.request, why).await?;
+            }
+            anyhow::Ok(())
+        };
+        if let Err(error) = recorded.await {
             output::aside(format!(
-                "warning: {} has nobody to lead: {} sop new researcher{} begins an agent",
-                self.leads.name,
-                calls::program(),
-                folder_argument(&self.args.dir(), "--dir ")
+                "warning: there is no report on this request: {error:#}"
             ));
         }
-        Ok(true)
     }
 
     /// Tells whether the orchestrator is on the hub.
