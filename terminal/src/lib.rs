@@ -1,7 +1,7 @@
 //! The command line as people use it: flags that commands share, and agents, tasks, mailboxes and runs as they are read and watched.
 //!
 //! [`commands`] are those that ask a hub, [`complete`] offers its ids to shells. [`listing`] puts what a hub knows into words and tables, [`run`] shows
-//! runs of Cortex while they work, [`output`] prints, [`message`] reads what people say. What a program
+//! runs of Cortex while they work, [`output`] prints, [`message`] reads what people say, [`diff`] says where two runs part. What a program
 //! does with the terminal besides is in [`stop`] (signals), [`connect`] (finding the hub) [`calls`] (how this program is called again) and [`usage`]
 //! (what was wrong in how it was called).
 
@@ -9,6 +9,7 @@ pub mod calls;
 pub mod commands;
 pub mod complete;
 pub mod connect;
+pub mod diff;
 pub mod faults;
 pub mod flags;
 pub mod ids;
