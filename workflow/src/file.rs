@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, sync::OnceLock};
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, generate::SchemaSettings, transform::RecursiveTransform};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -17,6 +17,9 @@ pub(crate) const MAX_STEPS: usize = 200;
 #[serde(deny_unknown_fields, default)]
 #[schemars(title = "AgentHub workflow")]
 pub(crate) struct File {
+    /// Where the schema of this format is, for editors.
+    #[serde(rename = "$schema")]
+    pub(crate) schema: Option<String>,
     /// Name of the workflow; the file's if there is none.
     #[schemars(length(min = 1, max = 255))]
     pub(crate) name: Option<String>,
@@ -401,5 +404,24 @@ impl Steps {
 /// The JSON Schema (2020-12) of workflow files.
 pub fn schema() -> &'static Value {
     static SCHEMA: OnceLock<Value> = OnceLock::new();
-    SCHEMA.get_or_init(|| schemars::schema_for!(File).to_value())
+    SCHEMA.get_or_init(|| {
+        let settings =
+            SchemaSettings::draft2020_12().with_transform(RecursiveTransform(for_editors));
+        settings
+            .into_generator()
+            .into_root_schema_for::<File>()
+            .to_value()
+    })
+}
+
+/// Removes formats that no validator knows (`uint32`), and defaults that an editor would write out.
+fn for_editors(schema: &mut Schema) {
+    schema.remove("format");
+    if schema.get("default").is_some_and(is_nothing) {
+        schema.remove("default");
+    }
+}
+
+fn is_nothing(value: &Value) -> bool {
+    value.is_null() || value.as_array().is_some_and(Vec::is_empty)
 }

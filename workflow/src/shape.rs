@@ -58,6 +58,7 @@ fn describe(error: &ValidationError<'_>, document: &Value, all: &mut Vec<Misshap
                 .as_object()
                 .into_iter()
                 .flat_map(|fields| fields.keys().map(String::as_str))
+                .filter(|field| !field.starts_with('$'))
                 .collect();
             all.extend(unexpected.iter().map(|field| unknown(field, &known, &at)));
         }
