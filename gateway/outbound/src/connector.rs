@@ -212,12 +212,48 @@ impl Connector {
     }
 }
 
+/// Protocol that a peer does not speak.
+enum Unlike {
+    Tls,
+    Http,
+}
+
+/// The protocol that the peer does not speak, if that is the reason.
+fn unlike(error: &(dyn std::error::Error + 'static)) -> Option<Unlike> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(rustls::Error::InvalidMessage(_)) = error.downcast_ref() {
+            return Some(Unlike::Tls);
+        }
+        if error.downcast_ref().is_some_and(hyper::Error::is_parse) {
+            return Some(Unlike::Http);
+        }
+        // An error of I/O leaves out, as its source, the error that it is made of.
+        let made_of = error.downcast_ref().and_then(std::io::Error::get_ref);
+        next = match made_of {
+            Some(made_of) => Some(made_of),
+            None => error.source(),
+        };
+    }
+    None
+}
+
 /// The failure of a client, as callers see it.
 fn failed(host: &str, error: &hyper_util::client::legacy::Error) -> Error {
     if let Some(ours) = Error::within(error) {
         return ours.clone();
     }
-    let (host, why) = (host.to_owned(), root(error));
+    let why = match unlike(error) {
+        Some(Unlike::Tls) => {
+            "what answers there speaks no TLS: is it an http:// address?".to_owned()
+        }
+        Some(Unlike::Http) => {
+            "what answers there speaks no HTTP: is it an https:// address, or one of gRPC?"
+                .to_owned()
+        }
+        None => root(error),
+    };
+    let host = host.to_owned();
     match error.is_connect() {
         true => Error::Unreachable { host, why },
         false => Error::Broken { host, why },

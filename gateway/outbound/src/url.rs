@@ -7,6 +7,9 @@ use crate::Error;
 /// The longest address, in bytes.
 const MAX_URL: usize = 2_048;
 
+/// Fault of an address without one of the schemes that are called.
+const NO_SCHEME: &str = "it begins with neither http:// nor https://";
+
 /// Reads an address to call. Hosts in decimal, octal or hexadecimal become the address that they stand for; a fragment is left out.
 ///
 /// # Errors
@@ -17,9 +20,13 @@ pub fn parse(text: &str) -> Result<Uri, Error> {
     if text.len() > MAX_URL {
         return Err(wrong("it is longer than 2048 bytes"));
     }
-    let mut url = ::url::Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
+    let mut url = match ::url::Url::parse(text) {
+        Ok(url) => url,
+        Err(::url::ParseError::RelativeUrlWithoutBase) => return Err(wrong(NO_SCHEME)),
+        Err(error) => return Err(wrong(&error.to_string())),
+    };
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(wrong("it begins with neither http:// nor https://"));
+        return Err(wrong(NO_SCHEME));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(wrong("it has credentials in it; name them apart"));
@@ -76,6 +83,8 @@ mod tests {
             let error = parse(text).expect_err(text).to_string();
             assert!(!error.contains("secret"), "{error}");
         }
+        let error = parse("a.example").expect_err("no scheme").to_string();
+        assert!(error.ends_with(NO_SCHEME), "{error}");
         assert!(parse(&format!("http://a.example/{}", "x".repeat(MAX_URL))).is_err());
     }
 }

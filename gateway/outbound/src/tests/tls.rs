@@ -7,7 +7,11 @@ use rustls::{
     crypto::ring,
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
 };
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+    task::JoinHandle,
+};
 use tokio_rustls::TlsAcceptor;
 
 use super::{
@@ -76,4 +80,31 @@ async fn a_peer_shows_a_certificate_of_its_name() {
         assert!(why.contains("certificate"), "{why}");
     }
     serving.abort();
+}
+
+/// Whoever mistakes one kind of address for the other is told so.
+#[tokio::test]
+async fn what_speaks_another_protocol_is_named() {
+    let (address, serving) = server().await;
+    let connector = Connector::with(settings(&["127.0.0.0/8"]), crate::dial::system(), ours);
+    let error = call(&connector, &format!("http://{address}/")).await;
+    let error = error.expect_err("it speaks TLS").to_string();
+    assert!(error.contains(&format!("{address}")), "{error}");
+    assert!(error.contains("is it an https:// address"), "{error}");
+    serving.abort();
+
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("it is free");
+    let address = listener.local_addr().expect("it has an address");
+    let plain = tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut hello = [0; 16];
+            let _ = stream.read(&mut hello).await;
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        }
+    });
+    let error = call(&connector, &format!("https://{address}/")).await;
+    let error = error.expect_err("it speaks no TLS").to_string();
+    assert!(error.contains(&format!("{address}")), "{error}");
+    assert!(error.contains("is it an http:// address"), "{error}");
+    plain.abort();
 }
