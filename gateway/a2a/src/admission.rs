@@ -19,7 +19,12 @@ pub(crate) fn well_formed(message: Option<&Message>) -> Result<&Message, Error> 
         return Err(missing("message.messageId"));
     }
     if message.role() == Role::Unspecified {
-        let fault = "message.role is required: ROLE_USER or ROLE_AGENT";
+        let fault = "message.role is required: ROLE_USER";
+        return Err(Error::field("message.role", fault));
+    }
+    // What an agent says is its own to say (specification §4.1.5).
+    if message.role() == Role::Agent {
+        let fault = "message.role is ROLE_AGENT, but a client's messages are ROLE_USER";
         return Err(Error::field("message.role", fault));
     }
     if message.parts.is_empty() {
@@ -148,6 +153,8 @@ mod tests {
             Err("message.messageId".into())
         );
         assert_eq!(field(|m| m.role = 0), Err("message.role".into()));
+        let by_agent = field(|m| m.role = Role::Agent.into());
+        assert_eq!(by_agent, Err("message.role".into()));
         assert_eq!(field(|m| m.parts.clear()), Err("message.parts".into()));
         assert_eq!(
             field(|m| m.parts.push(Part::default())),

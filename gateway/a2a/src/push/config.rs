@@ -90,7 +90,7 @@ impl Config {
         })
     }
 
-    /// The configuration as clients see it. Credentials are for the receiver alone.
+    /// The configuration as clients see it. Token and credentials are secrets (specification §13.2, §13.4), for the receiver alone.
     pub(crate) fn shown(self, tenant: &str, task_id: &str) -> TaskPushNotificationConfig {
         let authentication = (!self.scheme.is_empty()).then(|| AuthenticationInfo {
             scheme: self.scheme,
@@ -101,7 +101,7 @@ impl Config {
             id: self.id,
             task_id: task_id.to_owned(),
             url: self.url,
-            token: self.token,
+            token: String::new(),
             authentication,
         }
     }
@@ -219,10 +219,11 @@ mod tests {
         assert_eq!(fault(&config), "x.authentication.credentials");
     }
 
-    /// spec: A2A 1.0.1 §4.3.2
+    /// spec: A2A 1.0.1 §4.3.2, §13.2, §13.4
     #[test]
     fn credentials_are_sent_and_not_shown() {
         let mut given = config("https://hook.example/");
+        given.token = "tok".into();
         given.authentication = Some(AuthenticationInfo {
             scheme: "Bearer".into(),
             credentials: "secret".into(),
@@ -230,7 +231,10 @@ mod tests {
         let read = Config::read(&given, "", &[]).expect("right");
         assert_eq!(read.authorization().as_deref(), Some("Bearer secret"));
         assert!(!format!("{read:?}").contains("secret"));
-        let shown = read.shown("", "t").authentication.unwrap_or_default();
+        assert_eq!(read.token, "tok");
+        let shown = read.shown("", "t");
+        assert_eq!(shown.token, "");
+        let shown = shown.authentication.unwrap_or_default();
         assert_eq!(
             (shown.scheme.as_str(), shown.credentials.as_str()),
             ("Bearer", "")
