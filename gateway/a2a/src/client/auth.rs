@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    io::Read,
+    io::{self, Read},
     path::{Component, Path, PathBuf},
     str::FromStr,
 };
@@ -91,6 +91,13 @@ pub enum SecretRef {
     Env(String),
     /// A file.
     File(PathBuf),
+    /// A file that must be in a folder, wherever links lead.
+    Within {
+        /// The folder.
+        folder: PathBuf,
+        /// Path in it.
+        file: PathBuf,
+    },
 }
 
 impl FromStr for SecretRef {
@@ -126,7 +133,9 @@ impl fmt::Display for SecretRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Env(name) => write!(f, "env:{name}"),
-            Self::File(path) => write!(f, "file:{}", path.display()),
+            Self::File(path) | Self::Within { file: path, .. } => {
+                write!(f, "file:{}", path.display())
+            }
         }
     }
 }
@@ -142,12 +151,16 @@ impl SecretRef {
             |why: String| Failure::Credentials(format!("there is no secret in {self}: {why}"));
         let text = match self {
             Self::Env(name) => std::env::var(name).map_err(|error| none(error.to_string()))?,
-            Self::File(path) => {
-                let mut text = String::new();
-                let file = std::fs::File::open(path).map_err(|error| none(error.to_string()))?;
-                let read = file.take(MAX_SECRET).read_to_string(&mut text);
-                read.map_err(|error| none(error.to_string()))?;
-                text
+            Self::File(path) => text_of(path).map_err(|error| none(error.to_string()))?,
+            Self::Within { folder, file } => {
+                let path = folder.join(file).canonicalize();
+                let path = path.map_err(|error| none(error.to_string()))?;
+                let folder = folder.canonicalize();
+                let folder = folder.map_err(|error| none(error.to_string()))?;
+                if !path.starts_with(&folder) {
+                    return Err(none(format!("a link leads out of {}", folder.display())));
+                }
+                text_of(&path).map_err(|error| none(error.to_string()))?
             }
         };
         match text.trim() {
@@ -176,15 +189,26 @@ impl SecretRef {
             (Self::Env(name), _) if name.starts_with(VARIABLES) => Ok(self),
             (Self::Env(_), _) => refused(format!("its variable begins with {VARIABLES}")),
             (Self::File(_), None) => refused("it has no folder for files".to_owned()),
+            (Self::Within { .. }, _) => Ok(self),
             (Self::File(path), Some(folder)) => {
                 let is_inside = path.components().all(|c| matches!(c, Component::Normal(_)));
                 match is_inside {
-                    true => Ok(Self::File(folder.join(path))),
+                    true => Ok(Self::Within {
+                        folder: folder.to_owned(),
+                        file: path.clone(),
+                    }),
                     false => refused(format!("name a file in {}", folder.display())),
                 }
             }
         }
     }
+}
+
+fn text_of(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    let file = std::fs::File::open(path)?;
+    file.take(MAX_SECRET).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// A secret. It shows itself to nobody by accident.
@@ -277,7 +301,7 @@ mod tests {
             confined("env:AGENTHUB_SECRET_A").as_deref(),
             Some("env:AGENTHUB_SECRET_A")
         );
-        assert_eq!(confined("file:a").as_deref(), Some("file:/data/secrets/a"));
+        assert_eq!(confined("file:a").as_deref(), Some("file:a"));
         for text in [
             "env:OPENAI_API_KEY",
             "file:/etc/passwd",
@@ -288,6 +312,27 @@ mod tests {
         }
         let file: SecretRef = "file:a".parse().expect("a file");
         assert!(file.confined(None).is_err());
+    }
+
+    #[test]
+    fn a_link_leads_to_no_secret_elsewhere() {
+        let data = tempfile::tempdir().expect("a folder");
+        let secrets = data.path().join("secrets");
+        std::fs::create_dir(&secrets).expect("a folder");
+        std::fs::write(data.path().join("elsewhere"), "sk-1").expect("it is written");
+        std::fs::write(secrets.join("token"), "sk-2").expect("it is written");
+        for (link, to) in [("out", "../elsewhere"), ("in", "token")] {
+            std::os::unix::fs::symlink(to, secrets.join(link)).expect("a link");
+        }
+        let read = |text: &str| {
+            let secret: SecretRef = text.parse().expect(text);
+            let secret = secret.confined(Some(&secrets)).expect(text);
+            secret.read().map(|secret| secret.0)
+        };
+        assert_eq!(read("file:token").ok().as_deref(), Some("sk-2"));
+        assert_eq!(read("file:in").ok().as_deref(), Some("sk-2"));
+        let error = read("file:out").expect_err("it leads out").to_string();
+        assert!(error.contains("a link leads out of"), "{error}");
     }
 
     #[test]

@@ -45,11 +45,20 @@ impl List {
     pub(super) fn open(folder: Option<PathBuf>) -> io::Result<Self> {
         let entries = match &folder {
             None => Vec::new(),
-            Some(folder) => match fs::read(folder.join(FILE)) {
-                Ok(text) => serde_json::from_slice::<Written>(&text)?.agents,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-                Err(error) => return Err(error),
-            },
+            Some(folder) => {
+                let path = folder.join(FILE);
+                let named = |error: io::Error| {
+                    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+                };
+                match fs::read(&path) {
+                    Ok(text) => {
+                        let read = serde_json::from_slice::<Written>(&text);
+                        read.map_err(|error| named(error.into()))?.agents
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+                    Err(error) => return Err(named(error)),
+                }
+            }
         };
         Ok(Self { folder, entries })
     }
@@ -131,6 +140,12 @@ mod tests {
     fn a_list_that_is_damaged_is_not_taken_for_an_empty_one() {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join(FILE), "{\"agents\": [").expect("it is written");
-        assert!(List::open(Some(folder.path().to_owned())).is_err());
+        let error = List::open(Some(folder.path().to_owned()));
+        let error = error.expect_err("it is damaged").to_string();
+        let path = folder.path().join(FILE);
+        assert!(
+            error.starts_with(&format!("{}: ", path.display())),
+            "{error}"
+        );
     }
 }
