@@ -7,7 +7,12 @@ use bytes::Bytes;
 use http::{Request, StatusCode, Uri, header};
 use serde_json::Value;
 
-use super::{Failure, choice::choose, failure, old_card};
+use super::{
+    Auth, Failure,
+    choice::choose,
+    credentials::{Credentials, RequestCredential},
+    failure, old_card,
+};
 use crate::{
     json::{from_json, parse},
     v1,
@@ -56,6 +61,8 @@ pub enum Fetched {
     Card {
         /// The card, as 1.0 writes it.
         card: Box<v1::AgentCard>,
+        /// The card as it came.
+        document: Value,
         /// Its address.
         url: Uri,
         /// Its `ETag`; empty if it has none.
@@ -69,13 +76,54 @@ pub enum Fetched {
 ///
 /// [`Failure::Card`] for what is no card; those of the call.
 pub async fn fetch(connector: &Connector, url: &CardUrl, etag: &str) -> Result<Fetched, Failure> {
+    read_at(connector, url, etag, None).await
+}
+
+/// The same with credentials, where the card is not for everybody. They are shown to nobody who does not ask for them.
+///
+/// # Errors
+///
+/// Those of [`fetch`], and [`Failure::Credentials`].
+pub async fn fetch_as(
+    connector: &Connector,
+    url: &CardUrl,
+    etag: &str,
+    auth: Option<&Auth>,
+) -> Result<Fetched, Failure> {
+    match (fetch(connector, url, etag).await, auth) {
+        (Err(Failure::Unauthorized(_)), Some(auth)) => {
+            read_at(connector, url, etag, Some(auth)).await
+        }
+        (fetched, _) => fetched,
+    }
+}
+
+async fn read_at(
+    connector: &Connector,
+    url: &CardUrl,
+    etag: &str,
+    auth: Option<&Auth>,
+) -> Result<Fetched, Failure> {
     let mut not_found = None;
     for url in &url.0 {
-        let mut request = Request::get(url.clone())
+        let mut target = url.clone();
+        let mut header = None;
+        if let Some(auth) = auth {
+            let nothing = v1::AgentCard::default();
+            let of = Credentials::new(auth.clone(), connector.clone(), &nothing, url, url)?;
+            match of.show().await? {
+                RequestCredential::Header(name, value) => header = Some((name, value)),
+                RequestCredential::Query(pair) => target = with_query(url, &pair)?,
+            }
+        }
+        let mut request = Request::get(target)
             .header(header::ACCEPT, "application/json")
             .header(VERSION_HEADER, "1.0");
         if !etag.is_empty() {
             request = request.header(header::IF_NONE_MATCH, etag);
+        }
+        if let Some((name, value)) = header {
+            request = request.header(name, value);
         }
         let request = request.body(Bytes::new());
         let request = request.map_err(|error| Failure::Card(error.to_string()))?;
@@ -85,10 +133,11 @@ pub async fn fetch(connector: &Connector, url: &CardUrl, etag: &str) -> Result<F
             StatusCode::OK => {
                 let etag = reply.headers.get(header::ETAG);
                 let etag = etag.and_then(|tag| tag.to_str().ok()).unwrap_or_default();
-                let card = read(&reply.body)?;
+                let (card, document) = read(&reply.body)?;
                 choose(&card, url, None)?;
                 return Ok(Fetched::Card {
                     card: Box::new(card),
+                    document,
                     url: url.clone(),
                     etag: etag.to_owned(),
                 });
@@ -109,6 +158,12 @@ pub async fn fetch(connector: &Connector, url: &CardUrl, etag: &str) -> Result<F
     )))
 }
 
+/// An address with a further pair in its query.
+fn with_query(url: &Uri, pair: &str) -> Result<Uri, Failure> {
+    let joint = if url.query().is_some() { '&' } else { '?' };
+    Ok(parse_url(&format!("{url}{joint}{pair}"))?)
+}
+
 /// The address without what may be a key.
 fn shown(url: &Uri) -> String {
     url.to_string()
@@ -118,10 +173,18 @@ fn shown(url: &Uri) -> String {
         .to_owned()
 }
 
-/// Reads a card of 1.0 or 0.3.
-fn read(document: &[u8]) -> Result<v1::AgentCard, Failure> {
-    let wrong = |why: String| Failure::Card(format!("this is no card of A2A: {why}"));
+fn wrong(why: String) -> Failure {
+    Failure::Card(format!("this is no card of A2A: {why}"))
+}
+
+/// Reads a card, and gives it as it came, too.
+fn read(document: &[u8]) -> Result<(v1::AgentCard, Value), Failure> {
     let json = parse(document).map_err(|malformed| wrong(malformed.description))?;
+    Ok((of(json.clone())?, json))
+}
+
+/// The card that a document of 1.0 or 0.3 is.
+pub(super) fn of(json: Value) -> Result<v1::AgentCard, Failure> {
     if !json.is_object() {
         return Err(wrong("it is no object".to_owned()));
     }
@@ -189,7 +252,7 @@ mod tests {
             br#"{"name": "n", "url": "http://old/", "protocolVersion": "0.3.0", "supportedInterfaces":
                 [{"url": "http://a/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}]}"#,
         );
-        let card = card.expect("a card");
+        let (card, _) = card.expect("a card");
         assert_eq!(card.supported_interfaces[0].url, "http://a/");
     }
 }

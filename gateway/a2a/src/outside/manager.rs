@@ -20,7 +20,7 @@ use super::{
     watching::{Outside, Trouble, View},
     wire::{OutsideAgent, outside_agents_server::OutsideAgentsServer},
 };
-use crate::client::{Auth, CardUrl, Fetched, fetch};
+use crate::client::{Auth, CardUrl, Fetched, fetch_as};
 
 /// The most agents elsewhere.
 const MOST: usize = 1_000;
@@ -76,6 +76,10 @@ pub(super) enum Refusal {
     NotOpen,
     #[error("an agent \"{0}\" is on the hub already: choose another id")]
     Taken(String),
+    #[error(
+        "{0:?} is no id: 1 to 64 letters, digits, `-`, `_` and `.`, the first a letter or digit"
+    )]
+    Id(String),
     #[error("no agent elsewhere is \"{0}\" here")]
     Unknown(String),
     #[error("there are {MOST} agents elsewhere, which is the most")]
@@ -172,9 +176,12 @@ impl OutsideAgents {
     ) -> Result<OutsideAgent, Refusal> {
         let hub = self.0.hub.get().ok_or(Refusal::NotOpen)?;
         let id = match id {
-            "" => self.name_of(url).await?,
+            "" => self.name_of(url, auth.as_ref()).await?,
             id => id.to_owned(),
         };
+        if !is_id(&id) {
+            return Err(Refusal::Id(id));
+        }
         let entry = Entry {
             id: id.clone(),
             url: url.to_owned(),
@@ -252,9 +259,12 @@ impl OutsideAgents {
         all.collect()
     }
 
-    async fn name_of(&self, url: &str) -> Result<String, Trouble> {
+    async fn name_of(&self, url: &str, auth: Option<&Auth>) -> Result<String, Trouble> {
         let url = CardUrl::of(url)?;
-        match fetch(&self.0.settings.connector, &url, "").await? {
+        let secrets = self.0.secrets();
+        let auth = auth.map(|auth| auth.clone().confined(secrets.as_deref()));
+        let auth = auth.transpose()?;
+        match fetch_as(&self.0.settings.connector, &url, "", auth.as_ref()).await? {
             Fetched::Card { card, .. } => Ok(slug(&card.name)),
             Fetched::Unchanged => Ok(String::new()),
         }
@@ -262,17 +272,29 @@ impl OutsideAgents {
 }
 
 impl Inner {
+    /// Folder of the secrets that agents elsewhere are shown.
+    fn secrets(&self) -> Option<PathBuf> {
+        self.settings.folder.as_ref().map(|f| f.join(SECRETS))
+    }
+
     fn outside(&self, entry: Entry, tasks: &Arc<Mutex<Tasks>>, hub_url: &str) -> Outside {
         let connector = self.settings.connector.clone();
-        let secrets = self.settings.folder.as_ref().map(|f| f.join(SECRETS));
         Outside::new(
             entry,
             connector,
             hub_url.to_owned(),
-            secrets,
+            self.secrets(),
             Arc::clone(tasks),
         )
     }
+}
+
+/// True if the hub, its addresses and a terminal all take it as it is.
+fn is_id(id: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    id.len() <= 64
+        && id.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && id.chars().all(is_plain)
 }
 
 fn watch(outside: Outside) -> Watched {
@@ -299,5 +321,6 @@ fn shown(id: &str, url: &str, watched: &Watched) -> OutsideAgent {
         name: view.name,
         interface: view.interface,
         is_away: view.is_away,
+        signature: view.signature,
     }
 }

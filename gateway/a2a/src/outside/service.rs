@@ -74,6 +74,7 @@ fn status(refusal: Refusal) -> Status {
     let text = refusal.to_string();
     match refusal {
         Refusal::NotOpen => Status::unavailable(text),
+        Refusal::Id(_) => Status::invalid_argument(text),
         Refusal::Taken(_) => Status::already_exists(text),
         Refusal::Unknown(_) => Status::not_found(text),
         Refusal::TooMany => Status::resource_exhausted(text),

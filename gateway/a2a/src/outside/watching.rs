@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{list::Entry, proxy::Proxy, tasks::Tasks};
 use crate::{
-    client::{CardUrl, Failure, Fetched, Options, Remote, fetch},
+    client::{Auth, CardUrl, Failure, Fetched, Options, Remote, Signed, fetch_as, verify},
     convert::card_to_hub,
     v1::AgentCard,
 };
@@ -43,6 +43,8 @@ pub(super) enum Trouble {
 pub(super) struct View {
     pub(super) name: String,
     pub(super) interface: String,
+    /// What the signatures of its card are worth.
+    pub(super) signature: String,
     pub(super) is_away: bool,
 }
 
@@ -168,9 +170,27 @@ impl Outside {
     pub(super) async fn read_card(&mut self) -> Result<(), Trouble> {
         let url = CardUrl::of(&self.entry.url)?;
         let etag = self.known.as_ref().map_or("", |known| known.etag.as_str());
-        match fetch(&self.connector, &url, etag).await? {
+        let auth = self.auth()?;
+        match fetch_as(&self.connector, &url, etag, auth.as_ref()).await? {
             Fetched::Unchanged => Ok(()),
-            Fetched::Card { card, url, etag } => self.learn(*card, &url, etag).await,
+            Fetched::Card {
+                card,
+                document,
+                url,
+                etag,
+            } => {
+                if let Some(known) = self.known.as_mut().filter(|known| known.card == *card) {
+                    known.etag = etag;
+                    return Ok(());
+                }
+                let signed = verify(&self.connector, &document, &url).await;
+                if signed == Signed::Wrong {
+                    return Err(Failure::Card(format!("its card's signature is {signed}")).into());
+                }
+                self.learn(*card, &url, etag, auth).await?;
+                self.see(|view| view.signature = signed.to_string());
+                Ok(())
+            }
         }
     }
 
@@ -191,15 +211,22 @@ impl Outside {
         Ok(())
     }
 
-    async fn learn(&mut self, card: AgentCard, url: &Uri, etag: String) -> Result<(), Trouble> {
-        if let Some(known) = self.known.as_mut().filter(|known| known.card == card) {
-            known.etag = etag;
-            return Ok(());
-        }
+    /// The credentials, as this process may read them.
+    fn auth(&self) -> Result<Option<Auth>, Failure> {
         let auth = self.entry.auth.clone();
         let auth = auth.map(|auth| auth.confined(self.secrets.as_deref()));
+        auth.transpose()
+    }
+
+    async fn learn(
+        &mut self,
+        card: AgentCard,
+        url: &Uri,
+        etag: String,
+        auth: Option<Auth>,
+    ) -> Result<(), Trouble> {
         let options = Options {
-            auth: auth.transpose()?,
+            auth,
             ..Options::default()
         };
         let remote = Remote::new(&self.connector, card.clone(), url, options)?;

@@ -24,6 +24,11 @@ pub(crate) struct Elsewhere {
 impl Elsewhere {
     pub(crate) async fn serve(router: Router) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("it is free");
+        Self::on(listener, router)
+    }
+
+    /// Does the same on a socket whose address was known before.
+    pub(crate) fn on(listener: TcpListener, router: Router) -> Self {
         let address = listener.local_addr().expect("it has an address");
         let mut serving = JoinSet::new();
         serving.spawn(async move {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use agenthub_a2a::{
+    CardKey,
     outside::{
         OutsideService,
         wire::{AddOutsideAgentRequest, outside_agents_server::OutsideAgents as _},
@@ -20,20 +21,24 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 use tonic::{Code, Request};
 
 use super::Here;
 use crate::{
     client::{self, Behind, done, send, state},
     elsewhere::Elsewhere,
-    harness::soon,
+    harness::{Stage, card, settings, soon},
 };
 
 /// An agent whose card says where it is called, which may change.
 struct Moving {
     served: Elsewhere,
     place: Arc<Mutex<String>>,
+    /// Address of the key by which the card says that it is signed, which it is not.
+    key: Arc<Mutex<Option<String>>>,
 }
 
 impl Moving {
@@ -41,14 +46,24 @@ impl Moving {
     async fn at(place: &str) -> Self {
         let place = Arc::new(Mutex::new(place.to_owned()));
         let (shown, served) = (place.clone(), place.clone());
+        let key = Arc::new(Mutex::new(None::<String>));
+        let shown_key = key.clone();
         let card = async move |headers: HeaderMap| {
             let host = headers["host"].to_str().expect("text");
             let url = shown
                 .lock()
                 .expect("nobody panicked")
                 .replace("{host}", host);
+            let key = shown_key.lock().expect("nobody panicked").clone();
+            let signatures = key.map(|key| {
+                let header =
+                    json!({"alg": "EdDSA", "kid": "k", "jku": key.replace("{host}", host)});
+                let protected = URL_SAFE_NO_PAD.encode(header.to_string());
+                json!({"protected": protected, "signature": URL_SAFE_NO_PAD.encode([7; 64])})
+            });
+            let signatures: Vec<Value> = signatures.into_iter().collect();
             Json(json!({
-                "name": "Mover", "description": "Moves", "version": "1", "capabilities": {}, "skills": [],
+                "name": "Mover", "signatures": signatures, "description": "Moves", "version": "1", "capabilities": {}, "skills": [],
                 "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
                 "supportedInterfaces": [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
             }))
@@ -65,10 +80,12 @@ impl Moving {
         };
         let router = Router::new()
             .route("/.well-known/agent-card.json", get(card))
+            .route("/jwks.json", get(async || Json(json!({"keys": [json!({"kid": "k", "kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"})]}))))
             .route("/at/{path}", post(rpc));
         Self {
             served: Elsewhere::serve(router).await,
             place,
+            key,
         }
     }
 
@@ -98,10 +115,59 @@ async fn an_agent_that_cannot_be_called_is_not_added() {
     assert!(refused.message().contains("absent"), "{refused:?}");
     assert!(here.list().await.is_empty());
 
+    for id in ["../x", " ", ".", "a b", "a/b", "a\u{1b}[2J", "ä"] {
+        let refused = here.add(&agent.url(), id, json!({})).await;
+        let refused = refused.expect_err("that is no id");
+        assert_eq!(refused.code(), Code::InvalidArgument, "{id}: {refused:?}");
+        assert!(refused.message().contains("is no id"), "{refused:?}");
+    }
+
     here.add(&agent.url(), "far", json!({}))
         .await
         .expect("nothing is left of the tries");
     here.stop().await;
+}
+
+/// spec: A2A 1.0.1 §8.4.3
+#[tokio::test]
+async fn the_signature_of_a_card_is_looked_at() {
+    let here = Here::start().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("it is free");
+    let mut settings = settings();
+    let key = include_str!("../../../src/signing/p256.pem");
+    settings.card_key = CardKey::read(key).ok().map(Arc::new);
+    let address = listener.local_addr().expect("it has an address");
+    settings.public_url = Some(format!("http://{address}"));
+    let there = Stage::set(card(), settings).await;
+    let _served = Elsewhere::on(listener, there.router.clone());
+    let added = here.add(&client::url(address), "far", json!({})).await;
+    let added = added.expect("it is added");
+    let expected = format!("of http://{address}/.well-known/jwks.json");
+    assert!(
+        added.signature.starts_with("verified: ES256, key ")
+            && added.signature.ends_with(&expected),
+        "{}",
+        added.signature
+    );
+
+    let agent = Moving::at("http://{host}/at/rpc").await;
+    let added = here.add(&agent.url(), "bare", json!({})).await;
+    assert_eq!(added.expect("it is added").signature, "not signed");
+    *agent.key.lock().expect("nobody panicked") =
+        Some(format!("http://{address}/.well-known/jwks.json"));
+    let added = here.add(&agent.url(), "unverifiable", json!({})).await;
+    let signature = added.expect("nothing is said against it").signature;
+    assert!(signature.starts_with("not verifiable: "), "{signature}");
+    *agent.key.lock().expect("nobody panicked") = Some("http://{host}/jwks.json".to_owned());
+    let refused = here.add(&agent.url(), "forged", json!({})).await;
+    let refused = refused.expect_err("its signature is another's");
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    assert!(
+        refused.message().contains("signature is wrong"),
+        "{refused:?}"
+    );
+    here.stop().await;
+    there.stop().await;
 }
 
 #[tokio::test]
