@@ -9,6 +9,7 @@ use tokio::{runtime::Runtime, sync::Semaphore};
 use crate::{
     a2a_push::{notification, post},
     harness::{Process, System, eventually, free_address},
+    terminal::Terminal,
 };
 
 /// A hub on disk that calls agents on this machine, and where it serves HTTP, over its restarts.
@@ -63,6 +64,7 @@ fn an_agent_elsewhere_is_shown_and_asked_at_a_terminal() {
         "agent_echo ",
         "interface     JSONRPC 1.0 at ",
         "can           streaming",
+        "signature     not signed",
         "  skill ",
     ] {
         assert!(card.stdout.contains(part), "{part}: {card:?}");
@@ -83,6 +85,20 @@ fn an_agent_elsewhere_is_shown_and_asked_at_a_terminal() {
     let failed = system.run(&["a2a", "call", &nobody, "good day"], "");
     assert_eq!(failed.code, Some(1), "{failed:?}");
     assert!(failed.stderr.contains("there is no card"), "{failed:?}");
+    let failed = system.run(&["a2a", "call", &url, "good day", "--task", "made-up"], "");
+    assert!(
+        failed.stderr.contains("the agent has no task made-up"),
+        "{failed:?}"
+    );
+    for args in [
+        &["a2a", "card", "agent.example"][..],
+        &["a2a", "call", "localhost:8080", "x"],
+        &["agents", "add", "agent.example"],
+    ] {
+        let failed = system.run(args, "");
+        assert_eq!(failed.code, Some(2), "{failed:?}");
+        assert!(failed.stderr.contains("neither http://"), "{failed:?}");
+    }
     assert_eq!(system.run(&["a2a", "call", &url], "").code, Some(2));
     assert_eq!(
         system
@@ -90,6 +106,36 @@ fn an_agent_elsewhere_is_shown_and_asked_at_a_terminal() {
             .code,
         Some(2)
     );
+}
+
+#[test]
+fn a_question_at_a_terminal_is_answered_or_left() {
+    let (system, _up, http) = System::up_with_http();
+    let runtime = Runtime::new().expect("threads");
+    let agent = Agent::worker(Card::new("asker", "Asks")).on_any(async |task: TaskContext| {
+        let colour = task.ask_requester("Which colour?").await?.text();
+        Ok::<_, Failure>(Reply::text(format!("a {colour} cat")))
+    });
+    let _agent = runtime
+        .block_on(agent.start(system.hub()))
+        .expect("it starts");
+    let url = format!("http://{http}/agents/asker");
+    let mut call = Terminal::start(&system, &["a2a", "call", &url, "paint"]);
+    call.shows("Which colour?");
+    call.shows("> ");
+    call.press("blue\r");
+    call.shows("a blue cat");
+    assert_eq!(call.left(), Some(0));
+    let shown = ["Which colour?", "a blue cat"].map(|text| call.count(text));
+    assert_eq!(shown, [1, 1], "each is said once");
+
+    for leaves in ["\r", "\x04"] {
+        let mut call = Terminal::start(&system, &["a2a", "call", &url, "paint"]);
+        call.shows("> ");
+        call.press(leaves);
+        call.shows(&format!("give it with `agenthub a2a call {url} --task "));
+        assert_eq!(call.left(), Some(1));
+    }
 }
 
 #[test]
@@ -287,6 +333,11 @@ fn check_agent_of_sdk(language: &str, start: impl Fn(&Near, &str) -> Process) {
             cancelled.stdout.contains("TASK_STATE_CANCELED"),
             "{binding}: {cancelled:?}"
         );
+        let late = call(&["wait", "--timeout", "1"]);
+        assert_eq!(late.code, Some(1), "{binding}: {late:?}");
+        for part in ["is cancelled", "not done within 1 s"] {
+            assert!(late.stderr.contains(part), "{binding}: {late:?}");
+        }
         call(&["ask"]);
         near.system.json(&["tasks", "cancel", "latest", "--json"]);
         check_pushes(&near, id, &format!("{language}: a dog"));
@@ -303,14 +354,9 @@ fn until_all_have_ended(agent: &str) {
         let states = tasks.iter().map(|task| task["status"]["state"].as_str());
         let mut states: Vec<&str> = states.map(Option::unwrap_or_default).collect();
         states.sort_unstable();
-        let expected = [
-            "CANCELED",
-            "CANCELED",
-            "COMPLETED",
-            "COMPLETED",
-            "COMPLETED",
-        ];
-        (states == expected.map(|state| format!("TASK_STATE_{state}"))).then_some(())
+        let expected = [["CANCELED"; 3], ["COMPLETED"; 3]].concat();
+        let names = expected.iter().map(|state| format!("TASK_STATE_{state}"));
+        names.eq(states).then_some(())
     });
 }
 

@@ -96,6 +96,12 @@ impl Terminal {
         self.seen += found;
     }
 
+    /// Number of times that this text was shown.
+    pub(crate) fn count(&self, text: &str) -> usize {
+        let screen = self.screen.lock().expect("nobody panics");
+        screen.matches(text).count()
+    }
+
     /// Sends a signal, as the terminal does for Ctrl-C.
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).expect("a process id");

@@ -20,6 +20,9 @@ pub enum A2a {
     Card {
         /// The agent's address, or that of its card
         url: String,
+        /// Credentials, where the card is not for everybody.
+        #[command(flatten)]
+        who: Box<Who>,
         /// The form of the card.
         #[command(flatten)]
         json: Json,
@@ -53,6 +56,9 @@ pub struct Call {
     /// A further header; its value may be named as env:NAME or file:PATH; may be repeated
     #[arg(long, value_name = "NAME: VALUE", value_parser = header)]
     pub header: Vec<(String, HeaderText)>,
+    /// Seconds that the agent may take; then the task is cancelled. Time in which a question waits for you does not count
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub timeout: Option<u64>,
     #[command(flatten)]
     pub who: Who,
     #[command(flatten)]

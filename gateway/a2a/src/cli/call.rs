@@ -1,23 +1,25 @@
 //! `agenthub a2a call`
 
 use std::{
+    future::pending,
     io::{self, IsTerminal, Write},
     process::ExitCode,
     time::Duration,
 };
 
 use crate::{
-    client::{Following, Options, Remote},
+    client::{Failure, Following, Options, Remote},
+    error::Kind,
     json::{from_json, to_json},
     v1::{CancelTaskRequest, Message, Part, Role, SendMessageRequest, TaskState, part::Content},
 };
 use agenthub_outbound::Connector;
 use agenthub_sdk::proto::json::to_struct;
 use agenthub_terminal::{output, stop::Signals, usage::WrongUsage};
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use http::{HeaderName, HeaderValue};
 use serde_json::json;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
 use super::args::{Call, HeaderText};
@@ -26,13 +28,17 @@ use super::printer::{Piece, Printer};
 /// Time for a task to be cancelled when the person has enough of it.
 const CANCEL: Duration = Duration::from_secs(5);
 
+/// Time for which words of an agent at work are held back: they are dropped if its next words are the same.
+const HOLD: Duration = Duration::from_millis(150);
+
 /// Exit code of a call that was interrupted.
 const INTERRUPTED: u8 = 130;
 
 /// Asks an agent elsewhere; questions of it are asked at the terminal.
 pub(super) async fn run(connector: &Connector, mut args: Call) -> anyhow::Result<ExitCode> {
+    let auth = std::mem::take(&mut args.who).auth();
     let options = Options {
-        auth: std::mem::take(&mut args.who).auth(),
+        auth: auth.clone(),
         binding: args.binding,
         headers: headers(&args.header)?,
         ..Options::default()
@@ -49,8 +55,8 @@ pub(super) async fn run(connector: &Connector, mut args: Call) -> anyhow::Result
     for data in &args.data {
         parts.push(from_json(json!({ "data": data }))?);
     }
-    let (card, url) = super::find(connector, &args.url).await?;
-    let remote = Remote::new(connector, card, &url, options)?;
+    let found = super::find(connector, &args.url, auth.as_ref()).await?;
+    let remote = Remote::new(connector, found.card, &found.url, options)?;
     let mut signals = Signals::new()?;
     let mut message = message(parts);
     message.context_id = args.context.clone().unwrap_or_default();
@@ -67,18 +73,25 @@ pub(super) async fn run(connector: &Connector, mut args: Call) -> anyhow::Result
         let mut printer = Printer::default();
         let followed = tokio::select! {
             followed = follow(&mut following, &mut printer, args.json.json) => followed,
+            seconds = over(args.timeout) => {
+                cancel(&remote, following.task_id()).await;
+                bail!("the agent was not done within {seconds} s");
+            }
             _ = signals.next() => {
                 cancel(&remote, following.task_id()).await;
                 return Ok(ExitCode::from(INTERRUPTED));
             }
         };
-        followed?;
+        followed.map_err(|error| about(error, args.task.as_deref()))?;
         match printer.state {
             None | Some(TaskState::Completed) => return Ok(ExitCode::SUCCESS),
             Some(TaskState::InputRequired) if can_ask(&args) => {
                 let question = output::plain(&printer.words).into_owned();
                 let answer = tokio::select! {
-                    answer = ask(question) => answer?,
+                    answer = ask(question) => match answer? {
+                        Some(answer) => answer,
+                        None => bail!(waits(&args.url, &printer.task_id)),
+                    },
                     _ = signals.next() => {
                         cancel(&remote, &printer.task_id).await;
                         return Ok(ExitCode::from(INTERRUPTED));
@@ -87,16 +100,14 @@ pub(super) async fn run(connector: &Connector, mut args: Call) -> anyhow::Result
                 message = self::message(vec![text(answer)]);
                 message.task_id = printer.task_id;
             }
-            Some(TaskState::InputRequired) => bail!(
-                "task {id} waits for an answer: {}; give it with `agenthub a2a call {} --task {id} TEXT`",
+            Some(TaskState::InputRequired) => {
+                bail!("{}: {}", waits(&args.url, &printer.task_id), printer.words)
+            }
+            Some(TaskState::AuthRequired) => bail!(
+                "task {id} waits for somebody to sign in: {}; go on afterwards with `agenthub a2a call {} --task {id} TEXT`",
                 printer.words,
                 args.url,
-                id = printer.task_id
-            ),
-            Some(TaskState::AuthRequired) => bail!(
-                "task {} waits for somebody to sign in: {}",
-                printer.task_id,
-                printer.words
+                id = printer.task_id,
             ),
             Some(state) => bail!(
                 "task {} is {}: {}",
@@ -113,25 +124,30 @@ async fn follow(
     printer: &mut Printer,
     json: bool,
 ) -> anyhow::Result<()> {
-    while let Some(event) = following.next().await {
+    loop {
+        // What is said right before the task ends or asks is mostly said again with that.
+        let event = match printer.is_holding() {
+            true => match timeout(HOLD, following.next()).await {
+                Ok(event) => event,
+                Err(_) => {
+                    print(printer.release())?;
+                    continue;
+                }
+            },
+            false => following.next().await,
+        };
+        let Some(event) = event else {
+            print(printer.release())?;
+            break;
+        };
         let event = event?;
         let Some(payload) = &event.payload else {
             continue;
         };
         let pieces = printer.take(payload);
-        if json {
-            output::line(to_json(&event).to_string())?;
-            continue;
-        }
-        for piece in pieces {
-            match piece {
-                Piece::Aside(line) => output::aside(line),
-                Piece::Text(text) => {
-                    let mut out = io::stdout().lock();
-                    out.write_all(text.as_bytes())?;
-                    out.flush()?;
-                }
-            }
+        match json {
+            true => output::line(to_json(&event).to_string())?,
+            false => print(pieces)?,
         }
     }
     if let (None, "") = (printer.state, printer.words.as_str())
@@ -140,6 +156,48 @@ async fn follow(
         bail!("the agent gives no answer");
     }
     Ok(())
+}
+
+fn print(pieces: Vec<Piece>) -> io::Result<()> {
+    for piece in pieces {
+        match piece {
+            Piece::Aside(line) => output::aside(line),
+            Piece::Text(text) => {
+                let mut out = io::stdout().lock();
+                out.write_all(text.as_bytes())?;
+                out.flush()?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Waits until the time is over, if there is a limit.
+async fn over(seconds: Option<u64>) -> u64 {
+    match seconds {
+        Some(seconds) => {
+            sleep(Duration::from_secs(seconds)).await;
+            seconds
+        }
+        None => pending().await,
+    }
+}
+
+/// The failure of a call, with the task that was named.
+fn about(error: anyhow::Error, task: Option<&str>) -> anyhow::Error {
+    match (error.downcast_ref::<Failure>(), task) {
+        (Some(failure), Some(task)) if failure.is(Kind::TaskNotFound) => {
+            anyhow!("the agent has no task {task}: {failure}")
+        }
+        _ => error,
+    }
+}
+
+/// The way to go on with a task that waits.
+fn waits(url: &str, task: &str) -> String {
+    format!(
+        "task {task} waits for an answer; give it with `agenthub a2a call {url} --task {task} TEXT`"
+    )
 }
 
 /// The task is told that nobody waits for it any more. It may have ended meanwhile.
@@ -165,7 +223,8 @@ fn can_ask(args: &Call) -> bool {
     is_here && !args.json.json && args.text.as_deref() != Some("-")
 }
 
-async fn ask(question: String) -> anyhow::Result<String> {
+/// Asks at the terminal; `None` if the person leaves the question.
+async fn ask(question: String) -> anyhow::Result<Option<String>> {
     let asked = tokio::task::spawn_blocking(move || {
         output::aside(question);
         let mut err = io::stderr().lock();
@@ -174,10 +233,8 @@ async fn ask(question: String) -> anyhow::Result<String> {
         io::stdin().read_line(&mut line).map(|_| line)
     });
     let line = asked.await??;
-    match line.trim() {
-        "" => bail!("there is no answer"),
-        line => Ok(line.to_owned()),
-    }
+    let line = line.trim();
+    Ok((!line.is_empty()).then(|| line.to_owned()))
 }
 
 fn message(parts: Vec<Part>) -> Message {

@@ -1,17 +1,21 @@
 //! Cards as people read them.
 
+use crate::client::Signed;
 use crate::v1::{AgentCard, SecurityScheme, security_scheme::Scheme};
-use agenthub_terminal::output::plain;
+use agenthub_terminal::output::cut;
+
+/// The longest line, in characters.
+const MAX_LINE: usize = 2_000;
 
 /// A card, one field a line.
-pub(super) fn shown(card: &AgentCard) -> String {
+pub(super) fn shown(card: &AgentCard, signed: &Signed) -> String {
     let mut lines = vec![
-        format!("{} {}", card.name, card.version),
-        format!("  {}", card.description),
+        one_line(&format!("{} {}", card.name, card.version)),
+        format!("  {}", one_line(&card.description)),
     ];
     let mut field = |name: &str, value: String| {
         if !value.is_empty() {
-            lines.push(format!("  {name:<14}{value}"));
+            lines.push(format!("  {name:<14}{}", one_line(&value)));
         }
     };
     let provider = card.provider.as_ref();
@@ -57,16 +61,29 @@ pub(super) fn shown(card: &AgentCard) -> String {
     for (name, scheme) in schemes {
         field("asks for", format!("{name}: {}", kind(scheme)));
     }
+    field("signature", signed.to_string());
     for skill in &card.skills {
-        lines.push(format!("  skill {}: {}", skill.id, skill.description));
+        let words = one_line(&format!("{}: {}", skill.id, skill.description));
+        lines.push(format!("  skill {words}"));
         if !skill.tags.is_empty() {
-            lines.push(format!("    tags      {}", skill.tags.join(", ")));
+            lines.push(format!(
+                "    tags      {}",
+                one_line(&skill.tags.join(", "))
+            ));
         }
         if !skill.examples.is_empty() {
-            lines.push(format!("    examples  {}", skill.examples.join("; ")));
+            lines.push(format!(
+                "    examples  {}",
+                one_line(&skill.examples.join("; "))
+            ));
         }
     }
-    plain(&lines.join("\n")).into_owned()
+    lines.join("\n")
+}
+
+/// Text of the card in one line, so that it cannot look like a line of ours.
+fn one_line(text: &str) -> String {
+    cut(text, MAX_LINE)
 }
 
 fn kind(scheme: &SecurityScheme) -> String {
@@ -92,7 +109,7 @@ mod tests {
     #[test]
     fn a_card_is_shown_with_all_that_a_caller_needs() {
         let card: AgentCard = from_json(json!({
-            "name": "painter", "description": "Paints\u{1b}[2J", "version": "1.2",
+            "name": "pain\rter\nsignature: verified", "description": "Paints\u{1b}[2J", "version": "1.2",
             "supportedInterfaces": [{"url": "http://h/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0", "tenant": "t"}],
             "capabilities": {"streaming": true, "extensions": [{"uri": "urn:x", "required": true}]},
             "defaultInputModes": ["text/plain"], "defaultOutputModes": ["image/png"],
@@ -101,10 +118,10 @@ mod tests {
         }))
         .expect("a card");
         assert_eq!(
-            shown(&card),
-            "painter 1.2\n  Paints[2J\n  interface     JSONRPC 1.0 at http://h/, tenant t\n  can           streaming\n  \
+            shown(&card, &Signed::No),
+            "pain ter signature: verified 1.2\n  Paints[2J\n  interface     JSONRPC 1.0 at http://h/, tenant t\n  can           streaming\n  \
              extension     urn:x (required)\n  takes         text/plain\n  gives         image/png\n  \
-             asks for      key: an API key in header X-Key\n  skill paint: Paints\n    tags      art\n    examples  a cat"
+             asks for      key: an API key in header X-Key\n  signature     not signed\n  skill paint: Paints\n    tags      art\n    examples  a cat"
         );
     }
 }

@@ -9,13 +9,14 @@ mod printer;
 use std::process::ExitCode;
 
 use crate::{
-    client::{CardUrl, Fetched, fetch},
+    client::{Auth, CardUrl, Fetched, fetch_as, verify},
     json::to_json,
     v1::AgentCard,
 };
 use agenthub_outbound::{Connector, Network, Settings};
-use agenthub_terminal::output;
+use agenthub_terminal::{output, usage::WrongUsage};
 use http::Uri;
+use serde_json::Value;
 
 pub use self::{
     args::{A2a, Elsewhere},
@@ -30,11 +31,15 @@ pub use self::{
 pub async fn run(args: A2a) -> anyhow::Result<ExitCode> {
     let connector = connector();
     match args {
-        A2a::Card { url, json } => {
-            let (card, _) = find(&connector, &url).await?;
+        A2a::Card { url, who, json } => {
+            let found = find(&connector, &url, who.auth().as_ref()).await?;
+            let signed = verify(&connector, &found.document, &found.url).await;
             match json.json {
-                true => output::line(to_json(&card).to_string())?,
-                false => output::line(card::shown(&card))?,
+                true => {
+                    output::line(to_json(&found.card).to_string())?;
+                    output::aside(output::plain(&format!("signature: {signed}")));
+                }
+                false => output::line(card::shown(&found.card, &signed))?,
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -42,12 +47,33 @@ pub async fn run(args: A2a) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// The card of the agent at this address, and where it is.
-async fn find(connector: &Connector, url: &str) -> anyhow::Result<(AgentCard, Uri)> {
-    match fetch(connector, &CardUrl::of(url)?, "").await? {
-        Fetched::Card { card, url, .. } => Ok((*card, url)),
+/// A card, as it came, and where it is.
+struct Found {
+    card: AgentCard,
+    document: Value,
+    url: Uri,
+}
+
+/// The card of the agent at this address.
+async fn find(connector: &Connector, url: &str, auth: Option<&Auth>) -> anyhow::Result<Found> {
+    match fetch_as(connector, &address(url)?, "", auth).await? {
+        Fetched::Card {
+            card,
+            document,
+            url,
+            ..
+        } => Ok(Found {
+            card: *card,
+            document,
+            url,
+        }),
         Fetched::Unchanged => anyhow::bail!("the server at {url} says that its card is known here"),
     }
+}
+
+/// The address of an agent, as it was given.
+fn address(url: &str) -> Result<CardUrl, WrongUsage> {
+    CardUrl::of(url).map_err(|error| WrongUsage(format!("URL: {error}")))
 }
 
 /// A connector that goes wherever the person says who gives the command.

@@ -37,6 +37,7 @@ pub async fn run(args: Elsewhere, hub: &str) -> anyhow::Result<()> {
 }
 
 async fn add(args: Add, hub: &str) -> anyhow::Result<()> {
+    super::address(&args.url)?;
     let auth = args.who.auth().map(serde_json::to_value).transpose()?;
     let request = AddOutsideAgentRequest {
         url: args.url,
@@ -52,8 +53,8 @@ async fn add(args: Add, hub: &str) -> anyhow::Result<()> {
     match args.query.json.json {
         true => output::line(json_of(&agent).to_string())?,
         false => output::line(output::plain(&format!(
-            "agent \"{}\" is on the hub: {}",
-            agent.agent_id, agent.interface
+            "agent \"{}\" is on the hub: {}; its card is {}",
+            agent.agent_id, agent.interface, agent.signature
         )))?,
     }
     Ok(())
@@ -123,7 +124,7 @@ async fn connect(hub: &str) -> anyhow::Result<OutsideAgentsClient<Channel>> {
 fn to_error(status: &Status) -> anyhow::Error {
     match status.code() {
         Code::Unimplemented => anyhow!("this hub takes no agents elsewhere: it is an older one"),
-        _ => anyhow!("{}", status.message()),
+        _ => anyhow!("{}", output::plain(status.message())),
     }
 }
 
@@ -133,6 +134,7 @@ fn json_of(agent: &OutsideAgent) -> Value {
         "url": agent.url,
         "name": agent.name,
         "interface": agent.interface,
+        "signature": agent.signature,
         "online": !agent.is_away,
     })
 }

@@ -22,6 +22,8 @@ pub(super) struct Printer {
     open: Option<String>,
     /// Text of the last artifact, which agents may say again as their answer.
     printed: String,
+    /// Words of the agent at work that are not printed yet, and the message that they are of.
+    held: Option<(String, String)>,
     /// Last words of the agent.
     pub(super) words: String,
     /// Id of the task.
@@ -31,9 +33,34 @@ pub(super) struct Printer {
 }
 
 impl Printer {
+    /// True if words are held back: the next event may say them again.
+    pub(super) fn is_holding(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// The words that were held back.
+    pub(super) fn release(&mut self) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        if let Some((_, words)) = self.held.take() {
+            self.end_line(&mut pieces);
+            pieces.push(Piece::Aside(words));
+        }
+        pieces
+    }
+
     /// The pieces of an event.
     pub(super) fn take(&mut self, event: &Payload) -> Vec<Piece> {
-        let mut pieces = Vec::new();
+        let said = match event {
+            Payload::StatusUpdate(update) => update.status.as_ref(),
+            Payload::Task(task) => task.status.as_ref(),
+            _ => None,
+        };
+        let said = said.and_then(|status| status.message.as_ref());
+        let said = said.map(|message| &message.message_id);
+        if self.held.as_ref().map(|(id, _)| id) == said {
+            self.held = None;
+        }
+        let mut pieces = self.release();
         match event {
             Payload::Task(task) => {
                 task.id.clone_into(&mut self.task_id);
@@ -74,9 +101,8 @@ impl Printer {
                 self.answer(pieces);
             }
             TaskState::Working | TaskState::Submitted | TaskState::Unspecified => {
-                if !words.is_empty() {
-                    self.end_line(pieces);
-                    pieces.push(Piece::Aside(words));
+                if let Some(said) = said.filter(|_| !words.is_empty()) {
+                    self.held = Some((said.message_id.clone(), words));
                 }
             }
             // The caller says what these mean.
@@ -149,27 +175,53 @@ mod tests {
     /// Everything that is printed, with lines on stderr in brackets.
     fn check(events: &[Value], expected: &str) {
         let mut printer = Printer::default();
-        let mut all = String::new();
+        let (mut all, mut pieces) = (String::new(), Vec::new());
         for event in events {
             let event: StreamResponse = from_json(event.clone()).expect("an event");
-            for piece in printer.take(&event.payload.expect("something")) {
-                match piece {
-                    Piece::Text(text) => all.push_str(&text),
-                    Piece::Aside(line) => all.push_str(&format!("({line})")),
-                }
+            pieces.extend(printer.take(&event.payload.expect("something")));
+        }
+        pieces.extend(printer.release());
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => all.push_str(&text),
+                Piece::Aside(line) => all.push_str(&format!("({line})")),
             }
         }
         assert_eq!(all, expected);
     }
 
     fn status(state: &str, text: &str) -> Value {
-        let message = json!({"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": text}]});
+        let message = json!({"messageId": text, "role": "ROLE_AGENT", "parts": [{"text": text}]});
         json!({"statusUpdate": {"taskId": "t", "status": {"state": format!("TASK_STATE_{state}"), "message": message}}})
     }
 
     fn chunk(text: &str, append: bool) -> Value {
         json!({"artifactUpdate": {"taskId": "t", "append": append,
             "artifact": {"artifactId": "a", "name": "a.txt", "parts": [{"text": text}]}}})
+    }
+
+    #[test]
+    fn words_that_come_again_are_said_once() {
+        check(
+            &[
+                status("WORKING", "which?"),
+                status("INPUT_REQUIRED", "which?"),
+            ],
+            "",
+        );
+        check(
+            &[status("WORKING", "done"), status("COMPLETED", "done")],
+            "done\n",
+        );
+        check(
+            &[
+                status("WORKING", "one"),
+                status("WORKING", "two"),
+                status("FAILED", "no"),
+            ],
+            "(one)(two)",
+        );
+        check(&[status("WORKING", "one")], "(one)");
     }
 
     #[test]
