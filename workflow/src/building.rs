@@ -254,8 +254,17 @@ fn each(step: &file::Step, kind: Kind, at: &At, findings: &mut Vec<Finding>) -> 
         let help = "write a list, or a reference such as `${workflow.input.files}`";
         findings.push(Finding::at(at.clone(), "`for_each` takes a list", help));
     }
+    let items = template(items, &at, findings);
+    if let Template::Plain(Value::String(text)) = &items {
+        let help = format!("write `${{{text}}}` for the value, or a list");
+        findings.push(Finding::at(
+            at.clone(),
+            "`for_each` takes a list; this is a text",
+            help,
+        ));
+    }
     Some(Each {
-        items: template(items, &at, findings),
+        items,
         at,
         parallel: parallel(step.parallel),
         most: step.max_items.unwrap_or(MAX_ITEMS) as usize,

@@ -54,6 +54,7 @@ impl<'w> Checking<'w> {
             let (visible, item) = match &step.each {
                 Some(each) => {
                     self.references(&each.items, &each.at, &visible);
+                    self.findings.extend(visible.no_list(each));
                     let item = visible.element(&each.items);
                     let item = item.as_ref();
                     within_each = Visible::of(self.workflow, self.offers, graph, outer, item);

@@ -12,6 +12,8 @@ use std::{
 use minijinja::{Environment, ErrorKind, UndefinedBehavior, value::Serde};
 use serde_json::{Map, Value};
 
+use crate::reference::at;
+
 /// The longest expression, in bytes.
 pub(crate) const MAX_BYTES: usize = 2_000;
 
@@ -82,12 +84,15 @@ impl Expression {
     ///
     /// It reads what is not there, does what a value cannot, or takes too much.
     pub fn value(&self, variables: &Map<String, Value>) -> Result<Value, ExpressionError> {
-        let variables = minijinja::Value::from(Serde(variables));
-        let value = self.compiled.eval(variables);
-        let value = value.map_err(|error| ExpressionError(words(&error)))?;
-        if value.is_undefined() {
-            return Err(ExpressionError("it reads what is not there".to_owned()));
-        }
+        let shown = minijinja::Value::from(Serde(variables));
+        let value = self.compiled.eval(shown);
+        let value = match value {
+            Ok(value) if !value.is_undefined() => value,
+            Err(error) if error.kind() != ErrorKind::UndefinedError => {
+                return Err(ExpressionError(words(&error)));
+            }
+            _ => return Err(ExpressionError(self.missing(variables))),
+        };
         let unfit = |_| ExpressionError("its result is no value of JSON".to_owned());
         let value = serde_json::to_value(&value).map_err(unfit)?;
         match value.to_string().len() > MAX_RESULT {
@@ -95,6 +100,28 @@ impl Expression {
                 "its result is larger than {MAX_RESULT} bytes"
             ))),
             false => Ok(value),
+        }
+    }
+
+    /// The value that is not there.
+    fn missing(&self, variables: &Map<String, Value>) -> String {
+        let variables = Value::Object(variables.clone());
+        let names = self.names().into_iter();
+        let missing = names.filter_map(|name| {
+            let path: Vec<String> = name.split('.').map(str::to_owned).collect();
+            let missing = (1..=path.len()).find(|end| at(&variables, &path[..*end]).is_none());
+            missing.map(|end| path[..end].join("."))
+        });
+        let Some(name) = missing.min() else {
+            return "it reads what is not there".to_owned();
+        };
+        match name.rsplit_once('.') {
+            Some((of, "length" | "size" | "count")) => {
+                format!(
+                    "there is no `{name}`; the number of items or characters is `{of} | length`"
+                )
+            }
+            _ => format!("there is no `{name}`"),
         }
     }
 
@@ -144,7 +171,6 @@ fn words(error: &minijinja::Error) -> String {
     match (error.kind(), error.detail()) {
         (ErrorKind::OutOfFuel, _) => "it takes more steps than an expression may".to_owned(),
         (ErrorKind::SyntaxError, Some(detail)) => detail.to_owned(),
-        (ErrorKind::UndefinedError, _) => "it reads what is not there".to_owned(),
         (kind, Some(detail)) => format!("{kind}: {detail}"),
         (kind, None) => kind.to_string(),
     }
@@ -194,15 +220,17 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_an_error_and_not_nothing() {
-        for text in [
-            "draft.output.scor >= 0.8",
-            "draft.output.scor",
-            "missing",
-            "draft.output.x.y",
+        for (text, name) in [
+            ("draft.output.scor >= 0.8", "draft.output.scor"),
+            ("draft.output.scor", "draft.output.scor"),
+            ("draft.output.score > 0 and missing", "missing"),
+            ("draft.output.x.y", "draft.output.x"),
         ] {
             let error = value(text).expect_err(text);
-            assert_eq!(error, "it reads what is not there", "{text}");
+            assert_eq!(error, format!("there is no `{name}`"));
         }
+        let error = value("draft.output.text.length > 3").expect_err("no such field");
+        assert!(error.ends_with("`draft.output.text | length`"), "{error}");
     }
 
     #[test]

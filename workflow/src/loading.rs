@@ -109,4 +109,6 @@ fn is_step(at: &[String]) -> bool {
 #[cfg(test)]
 mod all_at_once_tests;
 #[cfg(test)]
+mod newcomer_tests;
+#[cfg(test)]
 mod tests;

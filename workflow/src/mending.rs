@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use crate::{
+    empty_fields::empty_fields,
     file::schema,
     finding::{At, Finding, within},
     shape::misshapen,
@@ -56,6 +57,9 @@ impl Mended {
     pub(crate) fn of(document: &Value) -> Self {
         let mut mended = Self::default();
         let mut rest = document.clone();
+        for one in empty_fields(document) {
+            mended.mend(one, &mut rest);
+        }
         for _ in 0..MAX_ROUNDS {
             let all = misshapen(&rest);
             if all.is_empty() {

@@ -18,8 +18,8 @@ use serde_json::{Map, Value};
 use crate::{
     building::Form,
     file::{self, File},
-    finding::{At, Finding, within},
-    graph, linear,
+    finding::{At, Finding},
+    graph, input_schema, linear,
     model::{Graph, Workflow},
     template::template,
     uses,
@@ -80,6 +80,11 @@ pub(crate) fn source(path: &Path) -> Result<Source, Vec<Fault>> {
 pub(crate) fn parsed(path: &Path, text: Arc<str>, what: &str) -> Result<Source, Vec<Fault>> {
     let tree = yaml::tree(&text).map_err(|unread| {
         let (place, message, help) = explain(&unread, &text, what);
+        let line = text.lines().nth((place.line as usize).saturating_sub(1));
+        let help = match line.is_some_and(|line| line.contains("{{")) {
+            true => "a value is put in with `${…}`, not with `{{ … }}`".to_owned(),
+            false => help,
+        };
         vec![
             Fault::error(path, message)
                 .placed(place, &text)
@@ -155,7 +160,7 @@ pub(crate) fn made(document: &Value, name: &str) -> (Option<Workflow>, Vec<Findi
         let help = "add `steps:` with a step below it";
         findings.push(Finding::at(at, "a workflow has no steps", help));
     }
-    let input = input(file.input.as_ref(), &mut findings);
+    let input = input_schema::schema(file.input.as_ref(), &mut findings);
     let graph = uses::settled(steps, &mut findings);
     let output = output(&file, &graph, &mut findings);
     let workflow = Workflow {
@@ -179,47 +184,4 @@ fn output(
     let output = template(output, &vec!["output".to_owned()], findings);
     uses::check_output(&output, graph, findings);
     Some(output)
-}
-
-/// The schema of the input: it must be one, and its own defaults must fit it. One that is none takes anything.
-fn input(input: Option<&Map<String, Value>>, findings: &mut Vec<Finding>) -> Value {
-    let anything = || Value::Object(Map::new());
-    let Some(input) = input else {
-        return anything();
-    };
-    let at: At = vec!["input".to_owned()];
-    let schema = Value::Object(input.clone());
-    if let Err(error) = jsonschema::options().offline().build(&schema) {
-        let path = error.instance_path().to_string();
-        let at = path
-            .split('/')
-            .skip(1)
-            .fold(at.clone(), |at, part| within(&at, part));
-        let message = format!(
-            "`input` is no JSON Schema: {}",
-            error.masked_with("the value")
-        );
-        let help = "such as `type: object` with `properties:`";
-        findings.push(Finding::at(at, message, help));
-        return anything();
-    }
-    let is_object = schema.get("type").is_none_or(|kind| kind == "object");
-    if !is_object {
-        let message = "the input of a workflow is an object";
-        let help = "write `type: object`, with what you need in `properties`";
-        findings.push(Finding::at(within(&at, "type"), message, help));
-    }
-    let properties = schema["properties"].as_object();
-    for (name, property) in properties.into_iter().flatten() {
-        let Some(default) = property.get("default") else {
-            continue;
-        };
-        let is_fit = jsonschema::options().offline().build(property);
-        if is_fit.is_ok_and(|property| !property.is_valid(default)) {
-            let at = within(&within(&within(&at, "properties"), name), "default");
-            let message = format!("the default of `{name}` does not fit its own schema");
-            findings.push(Finding::at(at, message, "change one of the two"));
-        }
-    }
-    schema
 }

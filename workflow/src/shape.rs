@@ -54,12 +54,7 @@ fn describe(error: &ValidationError<'_>, document: &Value, all: &mut Vec<Misshap
     };
     match error.kind() {
         Kind::AdditionalProperties { unexpected } => {
-            let known: Vec<&str> = of["properties"]
-                .as_object()
-                .into_iter()
-                .flat_map(|fields| fields.keys().map(String::as_str))
-                .filter(|field| !field.starts_with('$'))
-                .collect();
+            let known = known_fields(of);
             all.extend(unexpected.iter().map(|field| unknown(field, &known, &at)));
         }
         Kind::Required { property } => {
@@ -72,13 +67,14 @@ fn describe(error: &ValidationError<'_>, document: &Value, all: &mut Vec<Misshap
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
             match meant_branch(context, &at) {
                 Some(branch) => branch.iter().for_each(|e| describe(e, document, all)),
-                None => all.push(replaced(no_branch(context, at, document))),
+                None => all.push(replaced(no_branch(context, at, of, document))),
             }
         }
         Kind::Type { kind } => {
             let (takes, is) = (expected(kind), of_kind(error.instance()));
             let message = format!("{name} takes {takes}; this is {is}");
-            all.push(replaced(Finding::at(at, message, format!("write {takes}"))));
+            let help = such_as(&takes, of, error.instance());
+            all.push(replaced(Finding::at(at, message, help)));
         }
         Kind::Enum { options } => {
             let options: Vec<String> = options.as_array().into_iter().flatten().map(word).collect();
@@ -153,7 +149,12 @@ fn meant_branch<'e>(
 }
 
 /// The types of all branches, where it is not clear which one is meant.
-fn no_branch(context: &[Vec<ValidationError<'static>>], at: At, document: &Value) -> Finding {
+fn no_branch(
+    context: &[Vec<ValidationError<'static>>],
+    at: At,
+    of: &Value,
+    document: &Value,
+) -> Finding {
     let mut words: Vec<String> = Vec::new();
     for error in context.iter().flatten().filter(|error| path(error) == at) {
         let word = match error.kind() {
@@ -177,7 +178,37 @@ fn no_branch(context: &[Vec<ValidationError<'static>>], at: At, document: &Value
     let is = value.map_or("nothing", of_kind);
     let takes = words.join(" or ");
     let message = format!("{} takes {takes}; this is {is}", name(&at));
-    Finding::at(at, message, format!("write {takes}"))
+    let help = such_as(&takes, of, value.unwrap_or(&Value::Null));
+    Finding::at(at, message, help)
+}
+
+/// Advice for a value of another type: what is taken, with the value in it where that can be.
+fn such_as(takes: &str, of: &Value, value: &Value) -> String {
+    match (takes, value) {
+        ("a list", Value::String(text)) if !text.contains(['$', ' ']) => {
+            format!("write a list: `[{text}]`")
+        }
+        ("a mapping", _) => match known_fields(of).as_slice() {
+            [] => "write a mapping: a line `field: value` for each field".to_owned(),
+            fields if fields.len() > MAX_FIELDS => "write a mapping".to_owned(),
+            fields => format!("write a mapping, with {}", choice(fields)),
+        },
+        _ => format!("write {takes}"),
+    }
+}
+
+/// The fields that a schema has, or the first of its alternatives.
+fn known_fields(of: &Value) -> Vec<&str> {
+    if let Some(name) = of["$ref"].as_str() {
+        let definition = schema().pointer(name.trim_start_matches('#'));
+        return definition.map(known_fields).unwrap_or_default();
+    }
+    if let Some(first) = of["anyOf"].get(0) {
+        return known_fields(first);
+    }
+    let fields = of["properties"].as_object().into_iter().flatten();
+    let names = fields.map(|(name, _)| name.as_str());
+    names.filter(|name| !name.starts_with('$')).collect()
 }
 
 fn not_among(at: At, name: &str, value: &Value, options: &[String]) -> Finding {

@@ -129,15 +129,16 @@ fn workflows_of_litecone_studio_load_and_run() {
     };
     let mut files = Vec::new();
     gather(Path::new(&folder), &mut files);
-    let mut count = 0;
+    let (mut count, mut refused) = (0, 0);
     for file in files {
         let text = fs::read_to_string(&file).unwrap_or_default();
         for document in documents(&file, &text) {
             count += 1;
-            runs(&document, &file);
+            refused += usize::from(!runs(&document, &file));
         }
     }
     assert!(count > 10, "only {count} workflows were found");
+    assert!(refused < count / 10, "{refused} of {count} were refused");
 }
 
 fn gather(folder: &Path, files: &mut Vec<PathBuf>) {
@@ -167,10 +168,17 @@ fn documents(file: &Path, text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Runs a workflow: agents and input give what is read of them.
-fn runs(document: &Value, file: &Path) {
+/// Runs a workflow: agents and input give what is read of them. False if it was refused, for the one reason that is known: references
+/// between `{{` and `}}`, which are texts there as well.
+fn runs(document: &Value, file: &Path) -> bool {
     let file = file.display();
-    read(document, None).unwrap_or_else(|faults| panic!("{file}: {faults:#?}"));
+    if let Err(faults) = read(document, None) {
+        let is_known = faults
+            .iter()
+            .all(|fault| fault.contains("}}` stays as it is"));
+        assert!(is_known, "{file}: {faults:#?}");
+        return false;
+    }
     let text = document.to_string();
     let (_, outcome) = played(&text, values_read(&text, "workflow.input"), |step| {
         let step = step.rsplit('/').next().unwrap_or_default();
@@ -185,6 +193,7 @@ fn runs(document: &Value, file: &Path) {
     });
     let is_completed = matches!(outcome, RunOutcome::Completed { .. });
     assert!(is_completed, "{file}: {outcome:?}");
+    true
 }
 
 /// A value with all that is read of it: lists where loops go through them, mappings where they are indexed, texts elsewhere.

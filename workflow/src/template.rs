@@ -134,6 +134,14 @@ pub(crate) fn template(value: &Value, at: &At, findings: &mut Vec<Finding>) -> T
 
 fn of_text(text: &str, at: &At, findings: &mut Vec<Finding>) -> Template {
     let mut pieces: Vec<Piece> = Vec::new();
+    findings.extend(braces(text).map(|inner| {
+        let message = format!("`{{{{{inner}}}}}` stays as it is");
+        let help = format!(
+            "write `${{{}}}` for the value; `${{'{{{{'}}` stands for `{{{{`",
+            inner.trim()
+        );
+        Finding::at(at.clone(), message, help).snippet(&format!("{{{{{inner}}}}}"))
+    }));
     for part in written(text) {
         match part {
             Written::Text(text) => match pieces.last_mut() {
@@ -157,6 +165,13 @@ fn of_text(text: &str, at: &At, findings: &mut Vec<Finding>) -> Template {
         [Piece::Insert(insert)] => Template::Whole(insert.clone()),
         _ => Template::Text(pieces),
     }
+}
+
+/// References between `{{` and `}}`, as other systems write them.
+fn braces(text: &str) -> impl Iterator<Item = &str> {
+    let inner = text.split("{{").skip(1);
+    let inner = inner.filter_map(|rest| rest.split_once("}}").map(|(inner, _)| inner));
+    inner.filter(|inner| Reference::of(inner.trim()).is_some())
 }
 
 fn bad(inner: &str, why: &str, at: &At) -> Finding {

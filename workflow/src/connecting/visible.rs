@@ -9,11 +9,12 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Offers,
-    translating::{translated_reference, words},
+    translating::{translated, translated_reference, words},
 };
 use crate::{
     file::OnFailure,
-    model::{Graph, Join, Step, Work, Workflow},
+    finding::Finding,
+    model::{Each, Graph, Join, Step, Work, Workflow},
     reference::{Field, Reference, Source},
     template::{Insert, Template},
 };
@@ -173,6 +174,21 @@ impl Visible {
             schema["properties"].get(part)
         })?;
         at.get("items").cloned()
+    }
+
+    /// The fault of a loop whose items are no list.
+    pub(super) fn no_list(&self, each: &Each) -> Option<Finding> {
+        let Template::Whole(Insert::Reference(_)) = &each.items else {
+            return None;
+        };
+        let offer = Offer {
+            input: Some(json!({ "properties": { "for_each": { "type": "array" } } })),
+            ..Offer::default()
+        };
+        let payload = json!({ "for_each": translated(&each.items) });
+        let why = self.unfit(&payload, &offer).into_iter().next()?;
+        let help = "write a reference to a list, or a list";
+        Some(Finding::at(each.at.clone(), words(&why), help))
     }
 
     /// The reason why a reference can have no value, and the advice. One to a step that is not visible is for others to tell.

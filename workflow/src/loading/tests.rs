@@ -44,7 +44,7 @@ pub(crate) fn offers() -> Offers {
     Offers::of(&cards)
 }
 
-fn loaded(text: &str, offers: Option<&Offers>) -> Result<Workflow, Vec<Fault>> {
+pub(super) fn loaded(text: &str, offers: Option<&Offers>) -> Result<Workflow, Vec<Fault>> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("story.yaml");
     fs::write(&path, text).expect("the folder is there");
@@ -74,7 +74,7 @@ pub(super) fn faults(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn right(text: &str) -> Workflow {
+pub(super) fn right(text: &str) -> Workflow {
     match loaded(text, Some(&offers())) {
         Ok(workflow) => workflow,
         Err(faults) => panic!("{faults:#?}"),

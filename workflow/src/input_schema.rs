@@ -1,0 +1,98 @@
+//! The schema of a workflow's input.
+
+use agenthub_documents::meant;
+use serde_json::{Map, Value};
+
+use crate::finding::{At, Finding, within};
+
+/// Words of JSON Schema that can stand in the schema of an object.
+const KEYWORDS: [&str; 33] = [
+    "type",
+    "properties",
+    "required",
+    "additionalProperties",
+    "patternProperties",
+    "propertyNames",
+    "minProperties",
+    "maxProperties",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+    "unevaluatedProperties",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "enum",
+    "const",
+    "definitions",
+    "title",
+    "description",
+    "default",
+    "examples",
+    "example",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "format",
+    "items",
+    "nullable",
+];
+
+/// The schema of the input: it must be one, and its own defaults must fit it. One that is none takes anything.
+pub(crate) fn schema(input: Option<&Map<String, Value>>, findings: &mut Vec<Finding>) -> Value {
+    let anything = || Value::Object(Map::new());
+    let Some(input) = input else {
+        return anything();
+    };
+    let at: At = vec!["input".to_owned()];
+    let schema = Value::Object(input.clone());
+    if let Err(error) = jsonschema::options().offline().build(&schema) {
+        let path = error.instance_path().to_string();
+        let at = path
+            .split('/')
+            .skip(1)
+            .fold(at.clone(), |at, part| within(&at, part));
+        let message = format!(
+            "`input` is no JSON Schema: {}",
+            error.masked_with("the value")
+        );
+        let help = "such as `type: object` with `properties:`";
+        findings.push(Finding::at(at, message, help));
+        return anything();
+    }
+    for word in input.keys().filter(|word| !is_keyword(word)) {
+        let message = format!("`{word}` is no word of JSON Schema");
+        let help = match meant(word, KEYWORDS.iter().copied()) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("describe a field in `properties`: `properties: {{ {word}: … }}`"),
+        };
+        findings.push(Finding::at(within(&at, word), message, help).key());
+    }
+    let is_object = schema.get("type").is_none_or(|kind| kind == "object");
+    if !is_object {
+        let message = "the input of a workflow is an object";
+        let help = "write `type: object`, with what you need in `properties`";
+        findings.push(Finding::at(within(&at, "type"), message, help));
+    }
+    let properties = schema["properties"].as_object();
+    for (name, property) in properties.into_iter().flatten() {
+        let Some(default) = property.get("default") else {
+            continue;
+        };
+        let is_fit = jsonschema::options().offline().build(property);
+        if is_fit.is_ok_and(|property| !property.is_valid(default)) {
+            let at = within(&within(&within(&at, "properties"), name), "default");
+            let message = format!("the default of `{name}` does not fit its own schema");
+            findings.push(Finding::at(at, message, "change one of the two"));
+        }
+    }
+    schema
+}
+
+fn is_keyword(word: &str) -> bool {
+    KEYWORDS.contains(&word) || word.starts_with('$') || word.starts_with("x-")
+}

@@ -1,0 +1,115 @@
+//! Mistakes of a newcomer, one for each file, and what is told.
+
+use super::tests::{faults, loaded, offers, right};
+
+const REVIEW: &str = include_str!("../../../examples/workflows/review.yaml");
+
+#[test]
+fn each_mistake_is_told() {
+    right(REVIEW);
+    let mistakes: &[(&str, &str)] = &[
+        ("${workflow.input.languages}", "${workflow.input.langauges}"),
+        (
+            "for_each: ${workflow.input.languages}",
+            "for_each: workflow.input.languages",
+        ),
+        (
+            "for_each: ${workflow.input.languages}",
+            "for_each: ${workflow.input.topic}",
+        ),
+        (
+            "agent: agent_echo\n    text: Write",
+            "agent: agent-echo\n    text: Write",
+        ),
+        ("then: approved", "then: aproved"),
+        (
+            "if: draft.output.text | length > 20",
+            "if: ${draft.output.text} | length > 20",
+        ),
+        (
+            "if: draft.output.text | length > 20",
+            "if: draft.output.text longer than 20",
+        ),
+        (
+            "if: draft.output.text | length > 20",
+            "if: draft.output.text.length > 20",
+        ),
+        (
+            "if: draft.output.text | length > 20",
+            "if: drafts.output.text | length > 20",
+        ),
+        ("    then: approved\n    else: translate\n", ""),
+        ("${loop.item}", "${loop.itme}"),
+        ("${loop.item}", "${item}"),
+        ("depends_on: [approved]", "depends_on: approved"),
+        ("depends_on: [approved]", "dependsOn: [approved]"),
+        ("  approved:\n    approve", "  Approved Text:\n    approve"),
+        (
+            "    text: Write about",
+            "    depends_on: [translate]\n    text: Write about",
+        ),
+        (
+            "text: Write about ${workflow.input.topic}",
+            "text: \"Write about ${workflow.input.topic}",
+        ),
+        (
+            "text: Write about ${workflow.input.topic}",
+            "text: Write about ${workflow.input.topic",
+        ),
+        (
+            "text: Write about ${workflow.input.topic}",
+            "text: {{ workflow.input.topic }}",
+        ),
+        (
+            "text: Write about ${workflow.input.topic}",
+            "text: Write about '{{ workflow.input.topic }}'",
+        ),
+        (
+            "text: Write about ${workflow.input.topic}",
+            "text: Write about: ${workflow.input.topic}",
+        ),
+        (
+            "text: Write about ${workflow.input.topic}",
+            "timeout: 5 minutes\n    text: x",
+        ),
+        (
+            "text: Write about ${workflow.input.topic}",
+            "retry: 3\n    text: x",
+        ),
+        (
+            "text: Write about ${workflow.input.topic}",
+            "input: ${workflow.input}",
+        ),
+        ("${draft.output.text}\" }", "${draft.text}\" }"),
+        ("${draft.output.text}\" }", "${draft.output}\" }"),
+        ("    approve: Is this right?", "    approve:"),
+        ("    approve: Is this right?", "   approve: Is this right?"),
+        ("steps:\n", "step:\n"),
+        ("steps:\n", ""),
+        (
+            "  texts: ${translate.output.iterations}",
+            "  texts: ${translate.output.iteration}",
+        ),
+        (
+            "  texts: ${translate.output.iterations}",
+            "  texts: ${translate.output[0].text}",
+        ),
+        ("required: [topic, languages]", "required: [topic]"),
+        ("type: object\n", "topic: string\n"),
+        ("output:\n", "outputs:\n"),
+    ];
+    let told = mistakes.iter().map(|(right, wrong)| {
+        assert!(REVIEW.contains(right), "{right}");
+        let file = REVIEW.replacen(right, wrong, 1);
+        format!("{wrong}\n{}\n", faults_or_fine(&file))
+    });
+    insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"));
+}
+
+/// Files that are right, though they look as if they were not, have no faults.
+fn faults_or_fine(text: &str) -> String {
+    match loaded(text, Some(&offers())) {
+        Ok(_) => "nothing is wrong".to_owned(),
+        Err(_) => faults(text),
+    }
+}
