@@ -1,6 +1,16 @@
 //! JSON Schemas, walked keyword by keyword: a schema is where a keyword has one, and nowhere in the values of `enum`, `const` or `default`.
 
+mod misfits;
+mod order;
+
+use jsonschema::{Draft, PatternOptions, ValidationOptions};
 use serde_json::{Map, Value};
+
+pub use misfits::{Misfit, misfits};
+pub use order::{APART, ASCENDING, options};
+
+/// Maximum compiled bytes of a pattern.
+const MAX_PATTERN_BYTES: usize = 256 * 1024;
 
 /// The keywords whose value is a schema.
 const SCHEMA: [&str; 12] = [
@@ -74,6 +84,26 @@ pub fn referred<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
     let pointer = reference.strip_prefix('#')?;
     let is_plain = !pointer.contains('%');
     is_plain.then(|| root.pointer(pointer)).flatten()
+}
+
+/// Options of a validator for the schemas of strangers: JSON Schema 2020-12, patterns that are matched in bounded time and space, no
+/// references to other documents.
+pub(crate) fn bounded<'r>() -> ValidationOptions<'r> {
+    let patterns = PatternOptions::regex()
+        .size_limit(MAX_PATTERN_BYTES)
+        .dfa_size_limit(MAX_PATTERN_BYTES);
+    options()
+        .with_draft(Draft::Draft202012)
+        .with_pattern_options(patterns)
+        .offline()
+}
+
+/// A value as JSON, whole numbers without a fraction.
+fn plain(value: &Value) -> String {
+    match value.as_f64().filter(|number| number.fract() == 0.0) {
+        Some(number) if number.abs() < 1e15 => format!("{number:.0}"),
+        _ => value.to_string(),
+    }
 }
 
 #[cfg(test)]

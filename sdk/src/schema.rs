@@ -12,7 +12,7 @@ const MAX_TOLD: usize = 16;
 ///
 /// The fault of the schema, in words for its author.
 pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
-    let options = jsonschema::options()
+    let options = agenthub_runs::schema::options()
         .with_draft(Draft::Draft202012)
         .offline();
     options

@@ -3,16 +3,14 @@
 //! Cards are written by strangers. A schema that cannot be compiled within bounds is treated as one that allows any
 //! value.
 
-use jsonschema::{Draft, PatternOptions, Validator};
+use jsonschema::Validator;
 use serde_json::Value;
 
 use super::{
     bounds::MAX_FAULTS,
     faults::{excerpt, sentence},
 };
-
-/// Maximum compiled bytes of a pattern.
-const MAX_PATTERN_BYTES: usize = 256 * 1024;
+use crate::schema;
 
 /// Violations of the schema, one line each, at most 16; empty if the value fits, or if the schema cannot be compiled.
 pub fn violations(schema: &Value, value: &Value) -> Vec<String> {
@@ -33,13 +31,6 @@ pub fn violations(schema: &Value, value: &Value) -> Vec<String> {
 }
 
 /// Compiles a schema into a validator.
-pub(super) fn compiled(schema: &Value) -> Option<Validator> {
-    let patterns = PatternOptions::regex()
-        .size_limit(MAX_PATTERN_BYTES)
-        .dfa_size_limit(MAX_PATTERN_BYTES);
-    let options = jsonschema::options()
-        .with_draft(Draft::Draft202012)
-        .with_pattern_options(patterns)
-        .offline();
-    options.build(schema).ok()
+pub(super) fn compiled(of: &Value) -> Option<Validator> {
+    schema::bounded().build(of).ok()
 }
