@@ -4,6 +4,7 @@
 //! [`writer`] writes, [`qa`] reviews. They work with a model or, where there is none, by what they can compute. What they know of a domain
 //! comes with the request.
 
+mod fields;
 mod offline;
 mod text;
 

@@ -10,20 +10,12 @@ use super::{
     fix::Fix,
     platform_rules::wrong_type,
 };
+use crate::fields::FORBIDDEN;
 use crate::text::{
     folded::{Folded, excerpt},
     parsed::Text,
     phrases::Phrases,
 };
-
-/// The lists of what is not to be said.
-const FORBIDDEN: [&str; 5] = [
-    "forbidden",
-    "forbiddenWords",
-    "forbiddenClaims",
-    "superlatives",
-    "guarantees",
-];
 
 /// Weights of all forbidden texts together, and of all other rules.
 const WEIGHT: f64 = 2.0;

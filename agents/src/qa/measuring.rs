@@ -2,7 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::knobs::{self, Knob};
+use super::{
+    check::Verdict,
+    knobs::{self, Knob},
+    language,
+};
 use crate::text::{
     count::Count, language::Language, literal, lix::lix, measured::Measured, parsed::Text,
     phrases::Phrases,
@@ -67,6 +71,15 @@ impl Measuring {
     pub(crate) fn says(&self, phrase: &str, language: &str) -> bool {
         let phrases = Phrases::new(&self.0, Language::named(language));
         phrases.find(&self.0, phrase).is_said()
+    }
+
+    /// The reason why it is not, or not surely, in the language that is wanted; `None` also where none is.
+    pub(crate) fn language_fault(&self, wanted: &str) -> Option<String> {
+        if wanted.is_empty() {
+            return None;
+        }
+        let check = language::check(&self.0, wanted);
+        (check.verdict != Verdict::Pass).then_some(check.evidence)
     }
 
     /// The settings of the knobs that have a measure.

@@ -8,9 +8,7 @@ use super::{
     knobs::{self, Knob},
     readability, scoring,
 };
-
-/// Items of each list in a payload.
-const MOST_ITEMS: usize = 200;
+use crate::fields::{self, MOST_ITEMS};
 
 /// A request for a review.
 #[derive(Clone, Debug, Default)]
@@ -177,12 +175,7 @@ impl<'a> Fields<'a> {
 pub(super) fn schema() -> Value {
     let text =
         |description: &str| json!({ "type": ["string", "null"], "description": description });
-    let share = |description: String| json!({ "type": ["number", "string", "null"], "minimum": 0, "maximum": 1, "description": description });
     let object = |description: &str| json!({ "type": ["object", "null"], "maxProperties": MOST_ITEMS, "description": description });
-    let criterion = json!({
-        "type": ["string", "object"],
-        "description": "A text, or { id, text, check: { kind, value } } where code can decide it",
-    });
     let draft = json!({
         "type": ["string", "object"],
         "description": "The text to review",
@@ -199,26 +192,16 @@ pub(super) fn schema() -> Value {
             "brief": text("What was asked for; stands for the objective where there is none"),
             "clientProfile": object("Who speaks: name, tone, values, instructions, and whatever else"),
             "audience": text("Whom the text is for"),
-            "acceptanceCriteria": {
-                "type": ["array", "null"],
-                "items": criterion,
-                "maxItems": MOST_ITEMS,
-                "description": "What the text has to meet"
-            },
-            "mustInclude": {
-                "type": ["array", "null"],
-                "items": { "type": "string" },
-                "maxItems": MOST_ITEMS,
-                "description": "What the text has to say word for word"
-            },
+            "acceptanceCriteria": fields::acceptance_criteria(),
+            "mustInclude": fields::must_include(),
             "platform": text("Where the text is to appear"),
             "language": text("The language that the text is to be in: a code (ISO 639, BCP 47) or a name"),
-            "platformRules": object("Limits of the platform, such as maxCharacters, maxHashtags, allowEmoji"),
-            "brandRules": object("What the brand wants and does not want said, such as forbidden: [texts]"),
-            "knobs": object("The settings that the text was to have: numbers, or { value, min, max, description, measure }"),
-            "maxKnobDistance": share(format!("How far off the knobs the text may be; {} if not given", knobs::MAX_DISTANCE)),
-            "readability": object(&format!("maxLix: the highest LIX; {} if not given", readability::MAX_LIX)),
-            "qualityThreshold": share(format!("The score that the text needs; {} if not given", scoring::THRESHOLD)),
+            "platformRules": fields::platform_rules(),
+            "brandRules": fields::brand_rules(),
+            "knobs": fields::knobs("The settings that the text was to have"),
+            "maxKnobDistance": fields::share(&format!("How far off the knobs the text may be; {} if not given", knobs::MAX_DISTANCE)),
+            "readability": fields::readability(&format!("maxLix: the highest LIX; {} if not given", readability::MAX_LIX)),
+            "qualityThreshold": fields::share(&format!("The score that the text needs; {} if not given", scoring::THRESHOLD)),
         },
     })
 }
@@ -269,6 +252,13 @@ mod tests {
             ),
             (0.9, 0.1, Some(30.0))
         );
+    }
+
+    /// Cortex takes no longer one from a card.
+    #[test]
+    fn the_schema_is_short_enough_for_an_orchestrator() {
+        let bytes = schema().to_string().len();
+        assert!(bytes <= 8 * 1024, "{bytes}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use agenthub_sdk::Form;
 use serde_json::{Value, json};
 
-use super::{analysis, asked::Asked};
+use super::{analysis, asked::Asked, schedule};
 
 /// The past posts that a model is shown; its tools look at all of them.
 const SHOWN: usize = 5;
@@ -56,6 +56,9 @@ impl Form for Strategy {
 
     fn accept(&self, input: &Value, mut answer: Value) -> Result<Value, String> {
         let asked = Asked::read(input);
+        if let Some(fault) = schedule::fault(&asked) {
+            return Err(fault);
+        }
         check(&asked, &answer["strategy"]["knobs"])?;
         define(&input["knobs"], &mut answer["strategy"]["knobs"]);
         answer["analysis"] = analysis::of(&asked);

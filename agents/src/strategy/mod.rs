@@ -21,7 +21,7 @@ use std::sync::Arc;
 use agenthub_sdk::{Agent, AgentBuilder, Card, Phase, Skill, model::LanguageModel};
 use serde_json::{Value, json};
 
-use crate::offline;
+use crate::{fields, offline};
 
 /// Its name.
 pub const NAME: &str = "strategy";
@@ -58,10 +58,6 @@ fn card() -> Card {
 /// Input of the skill.
 fn input() -> Value {
     let text = |what: &str| json!({"type": ["string", "null"], "description": what});
-    let post = json!({"type": "object", "properties": {
-        "knobs": {"description": "Setting by knob; null where it is not known"},
-        "metrics": {"description": "Result by metric; null where it is not known"},
-    }});
     json!({
         "type": "object",
         "required": ["brief"],
@@ -70,15 +66,11 @@ fn input() -> Value {
             "objective": text("What it is to reach"),
             "audience": text("Whom it is for"),
             "clientProfile": {"type": ["object", "null"], "description": "Who speaks: tone of voice, audience, special instructions"},
-            "priorPerformance": {"type": ["array", "null"], "items": post, "description": "Past posts with their settings and results"},
-            "knobs": {
-                "type": ["object", "null"],
-                "description": "The knobs: a wished setting each, or { value?, description?, measure?, min?, max? }",
-                "additionalProperties": {"type": ["number", "object", "null"]},
-            },
+            "priorPerformance": fields::prior_performance(),
+            "knobs": fields::knobs("The knobs: a wished setting each"),
             "platform": text("Where it is published"),
             "language": text("Which language it is written in"),
-            "schedule": {"type": ["object", "null"], "description": "Constraints: start and end (YYYY-MM-DD), posts, everyDays"},
+            "schedule": fields::schedule(),
         },
     })
 }

@@ -4,11 +4,10 @@ use jiff::{Span, civil::Date};
 use serde_json::{Value, json};
 
 use super::asked::Asked;
-use crate::text::sentences;
+use crate::{fields::MAX_POSTS, text::sentences};
 
-/// Number of posts where nothing says so, and the most.
+/// Number of posts where nothing says so.
 const POSTS: u64 = 3;
-const MAX_POSTS: u64 = 52;
 
 /// The days between two posts where nothing says so.
 const DAYS: u64 = 7;
@@ -54,6 +53,21 @@ pub(super) fn schedule(asked: &Asked) -> Vec<Value> {
         .collect()
 }
 
+/// The reason why the posts cannot be as far apart as is asked for between start and end, if they cannot.
+pub(super) fn fault(asked: &Asked) -> Option<String> {
+    let said = &asked.schedule;
+    let date = |key: &str| said[key].as_str()?.parse::<Date>().ok();
+    let (start, end) = (date("start")?, date("end")?);
+    let (posts, apart) = (said["posts"].as_u64()?, said["everyDays"].as_u64()?);
+    let last = day(start, posts.saturating_sub(1).saturating_mul(apart));
+    let is_over = last.is_none_or(|last| last > end);
+    is_over.then(|| {
+        format!(
+            "the schedule cannot be kept: {posts} posts, one every {apart} days from {start} on, go beyond {end}; ask for fewer posts, or leave out everyDays"
+        )
+    })
+}
+
 /// The days from one date to another, if it is not earlier.
 fn days(start: Date, end: Date) -> Option<u64> {
     let span = start.until(end).ok()?;
@@ -78,6 +92,23 @@ mod tests {
             .iter()
             .map(|p| p["when"].as_str().expect("a text").to_owned())
             .collect()
+    }
+
+    #[test]
+    fn posts_that_go_beyond_the_end_are_a_fault() {
+        let fault =
+            |schedule: Value| fault(&Asked::read(&json!({"brief": "b", "schedule": schedule})));
+        let of = |posts: u64, days: u64| json!({"start": "2027-06-01", "end": "2027-06-15", "posts": posts, "everyDays": days});
+        assert_eq!(fault(of(3, 7)), None);
+        assert_eq!(
+            fault(json!({"start": "2027-06-01", "end": "2027-06-03", "posts": 10})),
+            None
+        );
+        let why = fault(of(4, 7)).expect("the last is on 22 June");
+        assert!(
+            why.contains("4 posts, one every 7 days from 2027-06-01 on, go beyond 2027-06-15"),
+            "{why}"
+        );
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! A draft without a model: of the sentences of the brief those, and so, that what is wanted and can be measured is met best. Nothing is
 //! said that the brief does not say.
 
+use serde_json::json;
+
 use super::{
     layout::{Layout, Unit},
     material::{Material, Part, ended, whole},
@@ -288,6 +290,12 @@ fn unmet(text: &str, wishes: &Wishes) -> Vec<String> {
     {
         unmet.push(format!(
             "LIX {lix:.0}, although at most {most} is wanted: the brief's own words are hard"
+        ));
+    }
+    if let Some(why) = measuring.language_fault(&wishes.language) {
+        let wanted = json!(wishes.language);
+        unmet.push(format!(
+            "nothing is translated without a language model, and {wanted} is wanted: {why}"
         ));
     }
     unmet

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use agenthub_sdk::{Agent, AgentBuilder, Card, Phase, Skill, model::LanguageModel};
 use serde_json::{Value, json};
 
-use crate::offline;
+use crate::{fields, offline};
 
 /// Its name.
 pub const NAME: &str = "writer";
@@ -95,15 +95,15 @@ fn brief_input() -> Value {
             "clientBrief": {"type": "string", "description": "What the client wants said"},
             "clientProfile": object(CLIENT_PROFILE),
             "strategy": object("The strategy, with the settings of the knobs"),
-            "knobs": object("The knobs: a setting each, or { value?, description?, measure?, min?, max? }"),
+            "knobs": fields::knobs("The knobs"),
             "constraints": any("What else holds"),
             "objective": text("What it is to reach"),
             "audience": text("Whom it is for"),
             "platform": text("Where it is published"),
             "language": text("Which language it is written in"),
-            "platformRules": object("Limits of the platform: maxCharacters, maxHashtags, …"),
-            "brandRules": object("What the brand does not want said: forbidden, …"),
-            "mustInclude": texts("What has to be in the text word for word"),
+            "platformRules": fields::platform_rules(),
+            "brandRules": fields::brand_rules(),
+            "mustInclude": fields::must_include(),
             "headline": any("An opening line"),
             "keyMessages": any("What the reader is to take away"),
             "facts": any("What can be said"),
@@ -125,10 +125,10 @@ fn write_input() -> Value {
             "audience": text("Whom it is for"),
             "platform": text("Where it is published"),
             "language": text("Which language it is written in"),
-            "mustInclude": texts("What has to be in the text word for word"),
-            "platformRules": object("Limits of the platform: maxCharacters, maxHashtags, …"),
-            "brandRules": object("What the brand does not want said: forbidden, …"),
-            "knobs": object("The knobs, in place of those of the brief"),
+            "mustInclude": fields::must_include(),
+            "platformRules": fields::platform_rules(),
+            "brandRules": fields::brand_rules(),
+            "knobs": fields::knobs("The knobs, in place of those of the brief"),
             "revisionNotes": texts("What is to be changed of the draft before"),
             "previousDraft": any("The draft before, as a text or { text }"),
         },

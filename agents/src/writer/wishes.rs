@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::material::{capital, texts, unwrapped};
 use crate::{
+    fields::FORBIDDEN,
     qa::{Fix, Knobs},
     text::measured::Measured,
 };
@@ -28,15 +29,6 @@ pub(super) struct Wishes {
     /// Notes that nothing can be computed from.
     pub(super) open: Vec<String>,
 }
-
-/// The fields of `brandRules` that list what may not be said.
-const FORBIDDEN: [&str; 5] = [
-    "forbidden",
-    "forbiddenWords",
-    "forbiddenClaims",
-    "superlatives",
-    "guarantees",
-];
 
 impl Wishes {
     /// Reads the payload of a draft.
@@ -113,7 +105,8 @@ impl Wishes {
                 .at_least
                 .extend(value.as_u64().map(|least| (what, least))),
             (_, _, Some(what)) if value == &Value::Bool(false) => self.at_most.push((what, 0)),
-            _ => {}
+            (_, _, Some(_)) => {}
+            _ => self.open.push(format!("the rule {name}: {value}")),
         }
     }
 
@@ -168,9 +161,7 @@ mod tests {
         assert_eq!(wishes.at_most, most);
         assert_eq!(wishes.at_least, [(Measured::Words, 5)]);
         assert_eq!((wishes.lix, wishes.sentence_words), (Some(40.0), Some(12)));
-        assert_eq!(
-            (&*wishes.language, &*wishes.open),
-            ("xx", &["make it warmer".to_owned()][..])
-        );
+        assert_eq!(wishes.language, "xx");
+        assert_eq!(wishes.open, ["the rule voice: \"calm\"", "make it warmer"]);
     }
 }

@@ -9,6 +9,7 @@ use super::super::{
     platform_rules::Rule,
     readability,
 };
+use crate::fields::MAX_TEXTS;
 use crate::text::{
     folded::{Folded, excerpt, line},
     measured::Measured,
@@ -21,9 +22,6 @@ const LONGEST_PATTERN: usize = 1_000;
 
 /// Bytes that a compiled regular expression may take. Matching takes time in proportion to it and to the draft, whatever the expression is.
 const LARGEST_PATTERN: usize = 1 << 17;
-
-/// Texts in a list.
-const MOST_TEXTS: usize = 100;
 
 /// Something that a draft is tested for.
 #[derive(Clone, Debug)]
@@ -76,7 +74,7 @@ impl Test {
         let texts = || {
             let items = value
                 .as_array()
-                .filter(|items| (1..=MOST_TEXTS).contains(&items.len()));
+                .filter(|items| (1..=MAX_TEXTS).contains(&items.len()));
             let texts = items.and_then(|items| {
                 items
                     .iter()
