@@ -1,5 +1,6 @@
 //! `agenthub run` and `agenthub runs`: their requests to Cortex, output, and exit codes.
 
+mod briefs;
 mod campaign;
 mod chatting;
 mod cortex;

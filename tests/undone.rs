@@ -183,8 +183,9 @@ fn what_of_a_brief_nobody_took_is_not_met() {
     let met = brief("");
     assert_eq!(met.code, Some(0), "{met:?}");
     let misspelt = brief("  mustInclud: [Monday]\n");
-    assert_eq!(misspelt.code, Some(3), "{misspelt:?}");
-    let first = "but nobody took payload.mustInclud: this is the best there is";
+    assert_eq!(misspelt.code, Some(2), "{misspelt:?}");
+    let first =
+        "`payload.mustInclud` is taken by no agent that is known; did you mean `mustInclude`?";
     assert!(misspelt.stderr.contains(first), "{misspelt:?}");
     let objective = [
         "run",

@@ -4,6 +4,7 @@
 
 mod constraints;
 mod criterion;
+mod material;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -11,6 +12,7 @@ use utoipa::ToSchema;
 
 pub use constraints::Constraints;
 use constraints::are_criteria;
+pub(crate) use material::{Taken, meant};
 
 /// The longest objective, in bytes.
 pub(crate) const MAX_OBJECTIVE_BYTES: usize = 64 << 10;

@@ -14,10 +14,10 @@ use tokio::time::{timeout, timeout_at};
 
 use crate::{
     asked::Asked,
-    brief::Constraints,
+    brief::Brief,
     handle::Handle,
     live::{Active, Begun, Coming, Place, Stage, StartError},
-    orchestrator::capabilities,
+    orchestrator::{capabilities, inputs},
     origin::CORTEX,
 };
 
@@ -100,17 +100,22 @@ impl Handle {
             reused(run, asked, &before)?;
             return Ok(None);
         }
-        self.approvals_are_offered(&asked.brief.constraints).await?;
+        self.suits_the_agents(&asked.brief).await?;
         self.take_thread(&coming.thread, run).await.map(Some)
     }
 
-    /// Checks that somebody offers what a person has to allow, here or away. Agents that may be about to come back with Cortex are waited for.
+    /// Checks the brief by the cards of the known agents, here or away: somebody offers what a person has to allow, and takes the material
+    /// as it is. Agents that may be about to come back with Cortex are waited for.
     ///
     /// # Errors
     ///
-    /// An approval names what nobody offers.
-    async fn approvals_are_offered(&self, constraints: &Constraints) -> Result<(), StartError> {
-        if constraints.approvals.is_empty() {
+    /// An approval names what nobody offers, or a field is not as anybody takes it.
+    async fn suits_the_agents(&self, brief: &Brief) -> Result<(), StartError> {
+        let constraints = &brief.constraints;
+        if constraints.approvals.is_empty()
+            && constraints.acceptance_criteria.is_empty()
+            && brief.payload.is_empty()
+        {
             return Ok(());
         }
         let directory = self.client().directory();
@@ -118,18 +123,20 @@ impl Handle {
         let until = self.shared.begun() + self.shared.settings.returning;
         loop {
             changed.mark_unchanged();
-            let known = directory.all();
-            let cards: Vec<_> = known.into_iter().map(|entry| entry.card).collect();
+            let known = directory.all().into_iter().map(|entry| entry.card);
+            let cards: Vec<_> = known.collect();
             let offered = capabilities(&cards);
             let named = constraints.names_offered(offered.iter().map(String::as_str));
-            let Err(fault) = named else {
+            let suits = named.and_then(|()| brief.suits(&inputs(&cards)));
+            // Without Cortex in it the view is not there yet, and nothing can be told.
+            let is_there = directory.get(CORTEX).is_some();
+            if is_there && suits.is_ok() {
                 return Ok(());
-            };
+            }
             if !matches!(timeout_at(until, changed.changed()).await, Ok(Ok(()))) {
-                // Without Cortex in it the view is not there yet, and nothing can be told.
-                return match directory.get(CORTEX) {
-                    Some(_) => Err(fault.into()),
-                    None => Ok(()),
+                return match is_there {
+                    true => suits.map_err(StartError::from),
+                    false => Ok(()),
                 };
             }
         }

@@ -24,6 +24,7 @@ mod progress;
 pub mod redact;
 pub mod run;
 pub mod schema;
+pub mod share;
 mod shortfall;
 pub mod spans;
 mod strategy;

@@ -1,5 +1,6 @@
 //! A review in words for people.
 
+use agenthub_sdk::runs::share;
 use serde_json::{Value, json};
 
 use super::scoring::EXISTENCE;
@@ -52,10 +53,11 @@ fn verdict(qa: &Value, checks: &[Value]) -> String {
     let made = || checks.iter().filter(is_made);
     let rules = checks.iter().filter(is_rule).count();
     let kept = made().filter(is_rule).count();
+    let wanted = number("qualityThreshold");
     let score = format!(
-        "The score of these is {:.2}, and {:.2} is wanted.",
-        number("score"),
-        number("qualityThreshold")
+        "The score of these is {}, and {} is wanted.",
+        share::score(number("score"), wanted),
+        share::exact(wanted)
     );
     if made().all(|check| check["id"] == EXISTENCE) && issues_of(qa) == 0 {
         return "The draft does not pass: nothing was checked but that there is one.".to_owned();

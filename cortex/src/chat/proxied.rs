@@ -13,7 +13,7 @@ use agenthub_sdk::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::outcome::without_result;
+use super::{lacking::lacking, outcome::without_result};
 use crate::{
     brief::Mode,
     orchestrator::{
@@ -59,13 +59,15 @@ impl Strategy for ProxiedChat {
             text: input.brief.objective,
             ..Handoff::default()
         };
-        if !input.brief.payload.is_empty() {
-            let payload = Value::Object(input.brief.payload);
+        let given = input.brief.payload;
+        let mut offers = Vec::new();
+        if !given.is_empty() {
+            let payload = Value::Object(given.clone());
             let look = Step::new("look", Effect::Look(json!(Query::default())));
             let Some(seen) = facts.observed(&look.id) else {
                 return Next::Steps(vec![look]);
             };
-            let offers = PlanningContext::deserialize(seen)
+            offers = PlanningContext::deserialize(seen)
                 .unwrap_or_default()
                 .offers;
             match skill_for(&payload, &offers, &handoff.agent) {
@@ -74,13 +76,26 @@ impl Strategy for ProxiedChat {
             }
             handoff.payload = Some(payload);
         }
+        let (agent, skill) = (handoff.agent.clone(), handoff.capability.clone());
         let step = Step::new("turn", Effect::Delegate(handoff)).timeout_ms(input.handoff_ms);
         let Some(result) = facts.result(&step) else {
             return Next::Steps(vec![step]);
         };
-        let (text, shortfall) = match answer(result) {
+        let (text, answered) = match answer(result) {
             Ok(answer) => answer,
             Err(error) => return Next::Finish(RunOutcome::Failed { error }),
+        };
+        let skill = Some(&*skill).filter(|skill| !skill.is_empty());
+        let own = offers.iter().map(|offered| &offered.offer);
+        let own: Vec<&Offer> = own.filter(|offer| offer.agent == agent).collect();
+        let lacking = lacking(&agent, &given, &own, skill, answered);
+        let shortfall = match (Shortfall::of(answered), lacking.is_empty()) {
+            (said, true) => said,
+            (None, false) => Some(Shortfall::new(None, lacking)),
+            (Some(mut said), false) => {
+                said.results.extend(lacking);
+                Some(said)
+            }
         };
         let message = json!({"type": "message", "message": text});
         let data = shortfall.map_or(Value::Null, |shortfall| shortfall.to_json());
@@ -130,8 +145,8 @@ fn skill_for(payload: &Value, offers: &[Offered], agent: &str) -> Result<Option<
     })
 }
 
-/// The agent's answer and what it lacks, or the reason why there is none.
-fn answer(result: &StepResult) -> Result<(String, Option<Shortfall>), String> {
+/// The agent's answer, in words and as data, or the reason why there is none.
+fn answer(result: &StepResult) -> Result<(String, &[Value]), String> {
     match result {
         StepResult::DelegationEnded(DelegationResult {
             state, text, data, ..
@@ -140,7 +155,7 @@ fn answer(result: &StepResult) -> Result<(String, Option<Shortfall>), String> {
                 (true, Some(data)) => data.to_string(),
                 _ => text.clone(),
             };
-            Ok((text, Shortfall::of(data)))
+            Ok((text, data))
         }
         StepResult::DelegationEnded(delegated) => Err(without_result(delegated)),
         StepResult::Failed(failure) => Err(failure.message.clone()),

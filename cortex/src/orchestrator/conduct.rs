@@ -11,7 +11,7 @@ use agenthub_sdk::{
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{kept::Input, strategy::Orchestrator, world::RunWorld};
+use super::{kept::Input, specialists, strategy::Orchestrator, world::RunWorld};
 use crate::{
     asked::Asked,
     brief::{Brief, Mode},
@@ -47,6 +47,11 @@ pub(crate) fn asked(shared: &Shared, task: &TaskContext, mode: Mode) -> Result<I
             "the brief's mode is not that of the task type",
         ));
     }
+    let known = task.client().directory().all().into_iter();
+    let cards: Vec<_> = known.map(|entry| entry.card).collect();
+    brief
+        .suits(&specialists::inputs(&cards))
+        .map_err(|fault| Failure::rejected(format!("the brief: {fault}")))?;
     let brief = match mode {
         Mode::App => brief.with_payload_held_to(),
         Mode::Chat => brief,

@@ -45,6 +45,9 @@ pub(crate) struct Query {
 pub(crate) struct PlanningContext {
     /// Offers of the agents that are here; for each capability the preferred agent first.
     pub(crate) offers: Vec<Offered>,
+    /// Offers of the agents that are known and away.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) away: Vec<Away>,
     /// Artifacts that earlier runs of the thread made, by name.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub(crate) thread: Map<String, Value>,
@@ -60,6 +63,18 @@ pub(crate) struct PlanningContext {
     /// The state of the run that this one goes on from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reached: Option<Reached>,
+}
+
+/// A capability of an agent that is away.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Away {
+    /// The agent.
+    pub(crate) agent: String,
+    /// The capability.
+    pub(crate) capability: String,
+    /// In which phase.
+    pub(crate) phase: String,
 }
 
 /// A capability of an agent that is here.
@@ -186,6 +201,16 @@ pub(crate) struct Review {
 }
 
 impl Review {
+    /// The review in the data of an answer that nobody planned; `None` where they have no verdict.
+    pub(crate) fn found(agent: &str, data: &Value) -> Option<Self> {
+        let has_verdict = |value: &Value| value["pass"].is_boolean();
+        let nested = || {
+            data.as_object()
+                .is_some_and(|fields| fields.values().any(has_verdict))
+        };
+        (has_verdict(data) || nested()).then(|| Self::of("", agent, Vec::new(), data, 0, true))
+    }
+
     /// The content of a review's output: the first object in it that has a score or a verdict.
     pub(crate) fn of(
         step: &str,

@@ -25,11 +25,12 @@ mod verdicts;
 mod world;
 
 pub(crate) use conduct::{Orchestrations, asked, beginning};
-pub(crate) use kept::Input;
+pub(crate) use kept::{Input, Review};
 pub use kept::{Reached, WorkState};
 pub(crate) use past::Past;
 pub use past::{RESULTS, results_of};
-pub(crate) use rules::misfit;
-pub(crate) use specialists::capabilities;
+pub(crate) use rules::{GENERATION, QA, misfit};
+pub(crate) use specialists::{capabilities, inputs};
 pub use strategy::{Orchestrator, reached};
+pub(crate) use verdicts::{Standing, Verdicts};
 pub(crate) use world::RunWorld;

@@ -1,6 +1,9 @@
 //! Notes of an app run for those who watch: each is a frame as it is.
 
-use agenthub_sdk::runs::plan::{Offer, Plan};
+use agenthub_sdk::runs::{
+    plan::{Offer, Plan},
+    share,
+};
 use serde_json::{Value, json};
 
 use super::kept::{Review, WorkState};
@@ -66,7 +69,12 @@ pub(super) fn absent(phase: &str) -> Value {
 
 pub(super) fn review(review: &Review, threshold: f64) -> Value {
     let score = match review.score {
-        Some(score) => format!("{} gives {score:.2}, wanted {threshold:.2}", review.agent),
+        Some(score) => format!(
+            "{} gives {}, wanted {}",
+            review.agent,
+            share::score(score, threshold),
+            share::exact(threshold)
+        ),
         None => format!("{} gives no score", review.agent),
     };
     let message = match review.issues.as_slice() {

@@ -18,8 +18,8 @@ use super::{
 use crate::brief::Constraints;
 
 /// The phases that rules speak of.
-pub(super) const GENERATION: &str = "generation";
-pub(super) const QA: &str = "qa";
+pub(crate) const GENERATION: &str = "generation";
+pub(crate) const QA: &str = "qa";
 
 /// The longest name of a part of the result, in characters: more would be words of the orchestrator's own.
 const MAX_NAME: usize = 64;

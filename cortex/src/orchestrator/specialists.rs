@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use agenthub_proto::a2a::AgentCard;
 use agenthub_sdk::{
+    hub::DirectoryEntry,
     internal::{contracts, task_type},
     runs::plan::Offer,
 };
 use serde_json::Value;
 
-use super::kept::Offered;
+use super::kept::{Away, Offered};
+use crate::brief::Taken;
 
 /// The most offers that are looked at.
 const MAX_OFFERS: usize = 256;
@@ -92,6 +94,40 @@ pub(crate) fn offers(
     });
     offers.truncate(MAX_OFFERS);
     offers
+}
+
+/// The most offers of agents that are away.
+const MAX_AWAY: usize = 64;
+
+/// Every skill of those of these agents that are away.
+pub(crate) fn away(known: &[DirectoryEntry]) -> Vec<Away> {
+    let known = known.iter().filter(|entry| !entry.online);
+    let offers = known.flat_map(|entry| {
+        let (card, contracts) = (&entry.card, contracts(&entry.card));
+        card.skills.iter().map(move |skill| Away {
+            agent: card.name.clone(),
+            capability: task_type(card, skill).to_owned(),
+            phase: contracts
+                .get(&skill.id)
+                .map_or("analysis", |contract| contract.phase.as_str())
+                .to_owned(),
+        })
+    });
+    offers.take(MAX_AWAY).collect()
+}
+
+/// The inputs of the skills of these agents.
+pub(crate) fn inputs(cards: &[impl AsRef<AgentCard>]) -> Vec<Taken> {
+    let cards = cards.iter().map(AsRef::as_ref);
+    let inputs = cards.flat_map(|card| {
+        let contracts = contracts(card).into_values();
+        let schemas = contracts.filter_map(|contract| contract.input);
+        schemas.map(|schema| Taken {
+            agent: card.name.clone(),
+            schema,
+        })
+    });
+    inputs.collect()
 }
 
 /// The capabilities that these agents offer, by name.

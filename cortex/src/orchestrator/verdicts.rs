@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use agenthub_sdk::runs::share;
 use serde_json::{Value, json};
 
 use super::{
@@ -13,11 +14,11 @@ use super::{
 use crate::brief::Constraints;
 
 /// A run without any review.
-const NOTHING_REVIEWED: &str = "nothing was reviewed";
+pub(super) const NOTHING_REVIEWED: &str = "nothing was reviewed";
 
 /// Standing of a result against the constraints.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Standing {
+pub(crate) enum Standing {
     /// All constraints are met.
     Met,
     /// They are met as far as anybody judged them: how many criteria are met, and which criteria and rules nobody checked.
@@ -30,7 +31,7 @@ pub(super) enum Standing {
 
 /// Reviewers' findings on a result.
 #[derive(Debug)]
-pub(super) struct Verdicts<'a> {
+pub(crate) struct Verdicts<'a> {
     /// For each thing that was made the latest review of it.
     pub(super) reviews: Vec<&'a Review>,
     /// The parts that no review is of, in words.
@@ -67,7 +68,7 @@ impl<'a> Verdicts<'a> {
     }
 
     /// The verdict of one review alone.
-    pub(super) fn alone(review: Option<&'a Review>) -> Self {
+    pub(crate) fn alone(review: Option<&'a Review>) -> Self {
         Self {
             gap: review.is_none().then(|| NOTHING_REVIEWED.to_owned()),
             reviews: review.into_iter().collect(),
@@ -82,7 +83,7 @@ impl<'a> Verdicts<'a> {
     }
 
     /// The standing by these reviews.
-    pub(super) fn standing(&self, constraints: &Constraints) -> Standing {
+    pub(crate) fn standing(&self, constraints: &Constraints) -> Standing {
         if let Some(gap) = &self.gap {
             return Standing::NotReviewed(gap.clone());
         }
@@ -94,7 +95,8 @@ impl<'a> Verdicts<'a> {
         if let Some((review, score)) = low.and_then(|review| Some((review, review.score?))) {
             let step = &review.step;
             return Standing::Unmet(format!(
-                "the score {score:.2} of {step} is below {threshold}"
+                "the score {} of {step} is below {threshold}",
+                share::score(score, threshold)
             ));
         }
         let report = self.report(constraints);
@@ -225,18 +227,20 @@ impl<'a> Verdicts<'a> {
 
 /// Gap in the reviews of these steps' results, with the names of the reviews that came to nothing.
 fn not_reviewed(reached: &Reached, open: &BTreeSet<String>) -> String {
-    if reached.reviews.is_empty() {
-        return NOTHING_REVIEWED.to_owned();
-    }
+    let is_nothing = reached.reviews.is_empty();
     let reviews = reached.steps.iter().filter(|(step, work)| {
         let has_failed = matches!(work.state, WorkState::Failed | WorkState::Skipped);
-        work.phase == QA && has_failed && !origins(reached, step).is_disjoint(open)
+        let is_of_these = is_nothing || !origins(reached, step).is_disjoint(open);
+        work.phase == QA && has_failed && is_of_these
     });
     let failed: Vec<String> = reviews
         .map(|(step, work)| format!("{step} came to nothing: {}", work.error))
         .collect();
     let open: Vec<&str> = open.iter().map(String::as_str).collect();
-    let why = format!("the output of {} was not reviewed", open.join(" and "));
+    let why = match is_nothing {
+        true => NOTHING_REVIEWED.to_owned(),
+        false => format!("the output of {} was not reviewed", open.join(" and ")),
+    };
     match failed.is_empty() {
         true => why,
         false => format!("{why}, as {}", failed.join("; ")),

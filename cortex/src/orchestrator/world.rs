@@ -110,6 +110,7 @@ impl RunWorld {
         let offers = specialists::offers(&cards, &self.open_tasks().await, &past.records().await);
         let seen = PlanningContext {
             offers,
+            away: specialists::away(&client.directory().all()),
             ..PlanningContext::default()
         };
         if !query.begins {

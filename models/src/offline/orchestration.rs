@@ -8,6 +8,7 @@ mod connecting;
 mod planning;
 mod revising;
 
+use agenthub_runs::share;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
@@ -176,10 +177,10 @@ fn end(board: &Board<'_>, why: Option<&str>) -> Value {
     if let Some(best) = revising::best(board) {
         let score = best
             .score
-            .map(|score| format!("a score of {score:.2}"))
+            .map(|score| format!("a score of {}", share::score(score, board.threshold)))
             .unwrap_or("no score".to_owned());
-        let wanted = board.threshold;
-        sentences.push(format!("The review gives {score}; wanted is {wanted:.2}."));
+        let wanted = share::exact(board.threshold);
+        sentences.push(format!("The review gives {score}; wanted is {wanted}."));
     }
     if !failed.is_empty() {
         sentences.push(format!("These came to nothing: {}.", failed.join(", ")));
@@ -187,8 +188,8 @@ fn end(board: &Board<'_>, why: Option<&str>) -> Value {
     if let Some(why) = why {
         sentences.push(format!("Why it ends here: {why}."));
     }
-    // What came to nothing did not for want of a model.
-    if done == 0 && failed.is_empty() {
+    // Only what words and schemas could not tell is for want of a model.
+    if why == Some(NOBODY) && !board.offers.is_empty() && failed.is_empty() {
         sentences.push(how_to_configure());
     }
     json!({

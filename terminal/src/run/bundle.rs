@@ -5,7 +5,7 @@ mod verdict;
 use serde_json::Value;
 
 pub(crate) use self::verdict::Verdict;
-use self::verdict::{acceptance, quality};
+use self::verdict::{acceptance, lacking, quality};
 use crate::output::plain;
 
 /// The lines of a part of a result that is no text; of a longer one the beginning is shown.
@@ -21,7 +21,7 @@ pub struct Parts {
     pub data: String,
     /// The result: the text that was made, or several under their names; where none was, the data, whole.
     pub result: String,
-    /// The quality report; empty in chat mode.
+    /// The quality report; in chat mode what the answer lacks, if anything.
     pub report: String,
 }
 
@@ -66,9 +66,13 @@ pub fn parts(result: &Value, width: usize) -> Parts {
                 result: message.to_owned(),
                 ..Parts::default()
             };
-            match Verdict::of(result) {
+            let said = match Verdict::of(result) {
                 Verdict::Failed => said.beside(),
                 _ => said,
+            };
+            Parts {
+                report: lacking(result).unwrap_or_default(),
+                ..said
             }
         }
         (None, None) => Parts {

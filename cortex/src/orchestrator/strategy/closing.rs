@@ -16,10 +16,13 @@ use super::{
         proposal::Ending,
         rounds::{self, Best},
         rules::{self, GENERATION, QA},
-        verdicts::{Standing, Verdicts},
+        verdicts::{NOTHING_REVIEWED, Standing, Verdicts},
     },
     Play,
 };
+
+/// A run without a result.
+const NOTHING_MADE: &str = "nothing was made";
 
 impl Play<'_> {
     /// The end: what is noted of it first, then the bundle.
@@ -80,11 +83,17 @@ impl Play<'_> {
         };
         let is_made = self.is_made(&form, &result);
         let unmet = match (unmet, is_made) {
-            (None, false) => Some("nothing was made".to_owned()),
+            (None, false) => Some(NOTHING_MADE.to_owned()),
+            // Why there is no review is no matter where there is nothing to review.
+            (Some(unmet), false) if unmet == NOTHING_REVIEWED => Some(NOTHING_MADE.to_owned()),
             (unmet, _) => unmet,
         };
         let is_last = is_made && !is_earlier && !self.last_round_failed();
-        let failed = (!is_last).then(|| self.came_to_nothing()).flatten();
+        let said = unmet.as_deref().unwrap_or_default();
+        let failed = (!is_last).then(|| self.came_to_nothing(said)).flatten();
+        let away = (!is_made || verdicts.gap.is_some())
+            .then(|| self.away())
+            .flatten();
         let is_over = self.reached.depth >= constraints.execution_depth();
         let explanation = unmet.map(|unmet| {
             let best = format!(
@@ -103,6 +112,7 @@ impl Play<'_> {
                 failed,
                 later,
                 (!is_repeated).then_some(unmet),
+                away,
                 match explanation {
                     Some(explanation) => Some(explanation.to_owned()),
                     None => (!is_unchecked && is_over).then_some(best),
@@ -171,14 +181,30 @@ impl Play<'_> {
         last.peek().is_some() && last.all(|work| work.state != WorkState::Completed)
     }
 
-    /// The steps that came to nothing without a person's doing, in words.
-    fn came_to_nothing(&self) -> Option<String> {
+    /// Agents that were away when the run began and whose kind of work was not done, in words.
+    fn away(&self) -> Option<String> {
+        let is_done = |phase: &str| {
+            let mut steps = self.reached.steps.values();
+            steps.any(|work| work.phase == phase && work.state == WorkState::Completed)
+        };
+        let away = self.begun_with.away.iter();
+        let away = away.filter(|away| !is_done(&away.phase));
+        let named: Vec<String> = away
+            .map(|away| format!("{} ({})", away.agent, away.capability))
+            .collect();
+        (!named.is_empty())
+            .then(|| format!("these agents are known and away: {}", named.join(", ")))
+    }
+
+    /// The steps that came to nothing without a person's doing, in words; without those of which it is said already.
+    fn came_to_nothing(&self, said: &str) -> Option<String> {
         let steps = self.reached.steps.iter();
         let steps = steps.filter(|(_, work)| {
             !work.is_refused && matches!(work.state, WorkState::Failed | WorkState::Skipped)
         });
         let told: Vec<String> = steps
             .map(|(step, work)| format!("step {step} came to nothing: {}", work.error))
+            .filter(|told| !said.contains(told.trim_start_matches("step ")))
             .collect();
         (!told.is_empty()).then(|| told.join("; "))
     }

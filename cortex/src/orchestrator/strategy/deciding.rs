@@ -41,6 +41,7 @@ impl Play<'_> {
     pub(super) fn decide(&mut self, turn: u32, seen: &PlanningContext) -> Result<Accepted, Next> {
         let mut rejected = None;
         let mut last = None;
+        let mut impossible: Option<String> = None;
         for attempt in 1..=TRIES {
             let name = match attempt {
                 1 => format!("turn-{turn}"),
@@ -73,10 +74,22 @@ impl Play<'_> {
                     Refusal::new(noted["data"]["reason"].as_str().unwrap_or_default())
                 }
                 None => match self.accept(turn, seen, answer, &mut last)? {
+                    // What ends with nothing ends for the reason why nothing could be begun.
+                    Ok(Accepted::Final(ending, None)) if self.reached.outputs.is_empty() => {
+                        let why =
+                            impossible.map(|why| format!("the plan could not be begun: {why}"));
+                        return Ok(Accepted::Final(ending, why));
+                    }
                     Ok(accepted) => return Ok(accepted),
                     Err(refusal) => refusal,
                 },
             };
+            if !matches!(
+                last.as_ref().map(|p: &Proposal| &p.action),
+                Some(Action::Final(_))
+            ) {
+                impossible.get_or_insert_with(|| refusal.to_string());
+            }
             self.note(&refused, note::refused(&refusal.to_string()))?;
             rejected = Some(Rejected {
                 answer: shorten(answer, MAX_REJECTED_TOKENS),

@@ -1,6 +1,6 @@
 //! Verdict on a bundle: the exit code, and the report in words.
 
-use agenthub_sdk::runs::Shortfall;
+use agenthub_sdk::runs::{Shortfall, share};
 use serde_json::Value;
 
 use crate::{output::wrapped, partial::Extent};
@@ -191,8 +191,15 @@ pub(super) fn quality(bundle: &Value) -> String {
         " for what was judged"
     };
     lines.push(match number("score") {
-        Some(score) => format!("quality  {score:.2}{is_part}, at least {wanted:.2} is wanted"),
-        None => format!("quality  nobody gave a score, at least {wanted:.2} is wanted"),
+        Some(score) => {
+            let score = share::score(score, wanted);
+            let wanted = share::exact(wanted);
+            format!("quality  {score}{is_part}, at least {wanted} is wanted")
+        }
+        None => format!(
+            "quality  nobody gave a score, at least {} is wanted",
+            share::exact(wanted)
+        ),
     });
     let others = not_judged
         .into_iter()
@@ -228,6 +235,21 @@ pub(super) fn quality(bundle: &Value) -> String {
         lines.push(format!("{label:<9}{issue}"));
     }
     lines.join("\n")
+}
+
+/// The verdict on an answer that is not all that was asked for, and why it is not.
+pub(super) fn lacking(answer: &Value) -> Option<String> {
+    let shortfall = Shortfall::of([answer])?;
+    let verdict = match shortfall.is_nothing() {
+        true => "nothing of it was done",
+        false => "the answer is not all that was asked for: this is the best there is",
+    };
+    let mut lines = vec![format!("verdict  {verdict}")];
+    for (index, missing) in shortfall.missing().iter().enumerate() {
+        let label = if index == 0 { "because" } else { "" };
+        lines.push(format!("{label:<9}{}: {}", missing.name, missing.why));
+    }
+    Some(lines.join("\n"))
 }
 
 /// The stand-ins that made and judged the result in the place of a language model.

@@ -4,6 +4,7 @@ use agenthub_sdk::runs::{Budget, DelegationResult, Handoff, RunOutcome};
 use serde_json::{Value, json};
 
 use super::stage::*;
+use crate::orchestrator::kept::{Away, Offered};
 
 /// Makes one thing, which a review finds wanting, and comes to nothing after that.
 fn once(state: &'static str) -> Agents {
@@ -238,4 +239,93 @@ fn an_agent_that_says_that_it_did_nothing_made_nothing() {
         bundle["result"]["thing"]["text"], "half a thing",
         "{bundle:#}"
     );
+}
+
+/// The one review fails: the end says why, not only that there is none.
+///
+/// spec: ORC-2.4
+#[test]
+fn the_cause_of_a_failed_review_stands_in_the_explanation() {
+    let mut agents = passing_in_round(1);
+    let mut stage = Stage::new(
+        Model::Offline,
+        Box::new(move |handoff| match &*handoff.capability {
+            "check" => DelegationResult {
+                agent: "checker".into(),
+                state: "failed".into(),
+                error: "the draft is in no language".into(),
+                ..DelegationResult::default()
+            },
+            _ => agents(handoff),
+        }),
+    );
+    let bundle = stage.bundle();
+    let why = bundle["quality"]["explanation"].as_str();
+    let why = why.expect("it says why");
+    assert!(
+        why.contains("nothing was reviewed, as check came to nothing"),
+        "{why}"
+    );
+    assert_eq!(
+        why.matches("the draft is in no language").count(),
+        1,
+        "{why}"
+    );
+    let text = bundle["quality"]["summary"].to_string();
+    assert!(!text.contains("AGENTHUB_MODEL"), "{text}");
+}
+
+/// spec: ORC-2.4
+#[test]
+fn agents_that_are_away_are_named_where_their_work_is_missing() {
+    let away = |agent: &str, capability: &str, phase: &str| Away {
+        agent: agent.into(),
+        capability: capability.into(),
+        phase: phase.into(),
+    };
+    let explained = |offers: Vec<Offered>, away: Vec<Away>| {
+        let mut stage = Stage::new(Model::Offline, passing_in_round(1));
+        stage.seen.offers = offers;
+        stage.seen.away = away;
+        stage.bundle()["quality"]["explanation"].to_string()
+    };
+    let both = vec![
+        away("checker", "check", "qa"),
+        away("maker", "make", "generation"),
+    ];
+    let why = explained(Vec::new(), both.clone());
+    assert!(
+        why.contains("these agents are known and away: checker (check), maker (make)"),
+        "{why}"
+    );
+    let maker_alone = two().into_iter().filter(|o| o.offer.agent == "maker");
+    let why = explained(maker_alone.collect(), both.clone());
+    assert!(why.contains("nothing was reviewed"), "{why}");
+    assert!(why.contains("away: checker (check)\""), "{why}");
+    let why = explained(two(), both);
+    assert!(!why.contains("away"), "nobody is missing: {why}");
+}
+
+/// spec: ORC-3
+#[test]
+fn a_plan_that_the_budget_does_not_allow_is_the_reason() {
+    let made = json!({"capability": "make", "payload": {"brief": "a thing"}});
+    let steps = json!({"a": made, "b": made, "c": made, "d": made});
+    let answers = [
+        plan(steps, json!({"thing": "${a.output.thing}"})),
+        the_end(),
+        the_end(),
+    ];
+    let mut stage = Stage::says(answers, passing_in_round(1));
+    stage.budget = Budget {
+        calls: Some(4),
+        ..Budget::default()
+    };
+    let bundle = stage.bundle();
+    let why = bundle["quality"]["explanation"].to_string();
+    assert!(
+        why.contains("nothing was made; the plan could not be begun: "),
+        "{why}"
+    );
+    assert!(why.contains("calls"), "{why}");
 }
