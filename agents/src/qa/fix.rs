@@ -20,7 +20,7 @@ pub enum Fix {
     Remove(String),
     /// `keep to at most 280 characters`.
     AtMost(Measured, u64),
-    /// `keep to at least 3 hashtags`.
+    /// `bring it to at least 3 hashtags`.
     AtLeast(Measured, u64),
     /// The text is to be easier to read, on the scale of LIX: `bring LIX down to 50`.
     Easier(f64),
@@ -57,7 +57,9 @@ impl Fix {
         if let Some(amount) = after("keep to at most ") {
             return amount_of(amount).map(|(limit, what)| Self::AtMost(what, limit));
         }
-        if let Some(amount) = after("keep to at least ") {
+        // As it was said in reviews of earlier releases.
+        let least = after("bring it to at least ").or_else(|| after("keep to at least "));
+        if let Some(amount) = least {
             return amount_of(amount).map(|(limit, what)| Self::AtLeast(what, limit));
         }
         if let Some(lix) = after("bring LIX down to ") {
@@ -106,8 +108,10 @@ impl fmt::Display for Fix {
             Self::Append(text) => write!(f, "add {}", json!(text)),
             Self::AppendOneOf(texts) => write!(f, "add one of {}", json!(texts)),
             Self::Remove(text) => write!(f, "remove {}", json!(text)),
-            Self::AtMost(what, limit) => write!(f, "keep to at most {limit} {}", what.plural()),
-            Self::AtLeast(what, limit) => write!(f, "keep to at least {limit} {}", what.plural()),
+            Self::AtMost(what, limit) => write!(f, "keep to at most {limit} {}", what.noun(*limit)),
+            Self::AtLeast(what, limit) => {
+                write!(f, "bring it to at least {limit} {}", what.noun(*limit))
+            }
             Self::Easier(lix) => write!(f, "bring LIX down to {lix}"),
             Self::ShortSentences(words) => write!(f, "keep sentences to at most {words} words"),
             Self::Knob { name, from, to } => {

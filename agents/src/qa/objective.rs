@@ -12,7 +12,8 @@ const FEWEST_LETTERS: usize = 5;
 pub(super) fn check(text: &Text, objective: &str, language: Option<Language>) -> Check {
     let check = Check::new("objective_fit", "Objective fit", 2.0);
     if objective.is_empty() {
-        return check.not_checked("no objective was given");
+        return check
+            .not_checked("no objective came with the draft, such as `objective` in its payload");
     }
     let wanted = Text::new(objective);
     let stemmer = language.and_then(Language::stemmer);

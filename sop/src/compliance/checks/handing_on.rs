@@ -106,8 +106,7 @@ impl Handing {
     /// Tells whether a call hands this on; nothing where it stands elsewhere than in the task.
     fn is_in(&self, call: &Call, wanted: &str) -> Option<bool> {
         if let Words::Input(name) = &self.words {
-            let input = call.inputs.get(name);
-            return Some(input.is_some_and(|value| !value.is_null()));
+            return Some(call.inputs.get(name).is_some_and(is_anything));
         }
         let mut is_input = false;
         each_text(&call.inputs, &mut |text| {
@@ -120,6 +119,17 @@ impl Handing {
             false if !is_input && joined(&task).contains(&joined(wanted)) => None,
             false => Some(is_input),
         }
+    }
+}
+
+/// True if there is something in it.
+fn is_anything(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Array(items) => items.iter().any(is_anything),
+        Value::Object(fields) => fields.values().any(is_anything),
+        Value::Bool(_) | Value::Number(_) => true,
     }
 }
 
