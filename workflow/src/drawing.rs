@@ -111,7 +111,8 @@ fn shortened(text: &str) -> String {
 /// The workflow for Mermaid.
 pub fn mermaid(workflow: &Workflow) -> String {
     let nodes = nodes(&workflow.graph, "s");
-    let mut text = "flowchart TD\n".to_owned();
+    let title = serde_json::Value::from(shortened(&workflow.title()));
+    let mut text = format!("---\ntitle: {title}\n---\nflowchart TD\n");
     for node in &nodes {
         mermaid_node(node, 1, &mut text);
     }
@@ -164,8 +165,13 @@ fn in_mermaid(text: &str) -> String {
 /// The workflow for Graphviz.
 pub fn dot(workflow: &Workflow) -> String {
     let nodes = nodes(&workflow.graph, "s");
-    let mut text =
-        "digraph workflow {\n  compound=true;\n  node [shape=box, style=rounded];\n".to_owned();
+    let about = [workflow.title(), workflow.description.clone()];
+    let about = about.iter().filter(|line| !line.is_empty());
+    let about: Vec<String> = about.map(|line| in_dot(&shortened(line))).collect();
+    let mut text = format!(
+        "digraph workflow {{\n  label=\"{}\";\n  labelloc=t;\n  compound=true;\n  node [shape=box, style=rounded];\n",
+        about.join("\\n")
+    );
     for node in &nodes {
         dot_node(node, 1, &mut text);
     }
@@ -180,9 +186,13 @@ pub fn dot(workflow: &Workflow) -> String {
     text + "}\n"
 }
 
+/// Graphviz reads `\` and `"` in labels.
+fn in_dot(line: &str) -> String {
+    line.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
 fn dot_node(node: &Node<'_>, depth: usize, text: &mut String) {
-    let in_dot = |line: &String| line.replace('\\', "\\\\").replace('"', "\\\"");
-    let lines: Vec<String> = label(node.step).iter().map(in_dot).collect();
+    let lines: Vec<String> = label(node.step).iter().map(|line| in_dot(line)).collect();
     let label = lines.join("\\n");
     let indent = "  ".repeat(depth);
     let shape = match node.step.work {

@@ -28,7 +28,7 @@ const MAX_RESULT: usize = 1 << 20;
 
 /// An expression that can be evaluated. Clones share it.
 #[derive(Clone)]
-pub struct Expression {
+pub(crate) struct Expression {
     text: Arc<str>,
     compiled: Arc<minijinja::Expression<'static, 'static>>,
 }
@@ -36,7 +36,7 @@ pub struct Expression {
 /// Error: a text is no expression, or it has no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct ExpressionError(String);
+pub(crate) struct ExpressionError(String);
 
 impl Expression {
     /// Reads an expression.
@@ -44,7 +44,7 @@ impl Expression {
     /// # Errors
     ///
     /// It is none, is longer than 2,000 bytes, or calls something that is not there.
-    pub fn new(text: &str) -> Result<Self, ExpressionError> {
+    pub(crate) fn new(text: &str) -> Result<Self, ExpressionError> {
         if text.len() > MAX_BYTES {
             let why = format!("it is longer than {MAX_BYTES} bytes");
             return Err(ExpressionError(why));
@@ -83,7 +83,7 @@ impl Expression {
     /// # Errors
     ///
     /// It reads what is not there, does what a value cannot, or takes too much.
-    pub fn value(&self, variables: &Map<String, Value>) -> Result<Value, ExpressionError> {
+    pub(crate) fn value(&self, variables: &Map<String, Value>) -> Result<Value, ExpressionError> {
         let shown = minijinja::Value::from(Serde(variables));
         let value = self.compiled.eval(shown);
         let value = match value {
@@ -130,7 +130,7 @@ impl Expression {
     /// # Errors
     ///
     /// Those of [`value`](Self::value).
-    pub fn is_true(&self, variables: &Map<String, Value>) -> Result<bool, ExpressionError> {
+    pub(crate) fn is_true(&self, variables: &Map<String, Value>) -> Result<bool, ExpressionError> {
         Ok(match self.value(variables)? {
             Value::Null => false,
             Value::Bool(is) => is,

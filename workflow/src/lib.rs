@@ -33,7 +33,6 @@ mod uses;
 pub use connecting::Offers;
 pub use drawing::{dot, mermaid};
 pub use executor::{InputFault, NAME, RUN, RunRequest, agent, filled};
-pub use expression::{Expression, ExpressionError};
 pub use file::schema;
 pub use loading::{load, read};
 pub use model::Workflow;

@@ -28,6 +28,16 @@ pub struct Workflow {
     pub(crate) output: Option<Template>,
 }
 
+impl Workflow {
+    /// Its name with its version.
+    pub fn title(&self) -> String {
+        match &*self.version {
+            "" => self.name.clone(),
+            version => format!("{} {version}", self.name),
+        }
+    }
+}
+
 /// Steps that depend on one another, each behind those that it waits for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Graph {

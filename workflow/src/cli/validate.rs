@@ -60,5 +60,5 @@ fn fine(file: &str, workflow: &Workflow) -> String {
         1 => "1 step".to_owned(),
         n => format!("{n} steps"),
     };
-    format!("{file} is fine: {}, {steps}", workflow.name)
+    format!("{file} is fine: {}, {steps}", workflow.title())
 }
