@@ -8,4 +8,4 @@ mod request;
 mod world;
 
 pub use agent::{NAME, RUN, agent};
-pub use request::{InputFault, RunRequest, filled};
+pub use request::RunRequest;

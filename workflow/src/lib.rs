@@ -15,6 +15,7 @@ mod expression;
 mod file;
 mod finding;
 mod graph;
+mod input;
 mod input_schema;
 mod linear;
 mod loading;
@@ -32,8 +33,9 @@ mod uses;
 
 pub use connecting::Offers;
 pub use drawing::{dot, mermaid};
-pub use executor::{InputFault, NAME, RUN, RunRequest, agent, filled};
+pub use executor::{NAME, RUN, RunRequest, agent};
 pub use file::schema;
+pub use input::{InputFault, filled};
 pub use loading::{load, read};
 pub use model::Workflow;
 pub use strategy::{Input, WorkflowRun};

@@ -273,7 +273,8 @@ fn holder(at: &[String]) -> String {
     }
 }
 
-fn expected(kind: &TypeKind) -> String {
+/// The type that a schema takes, in words.
+pub(crate) fn expected(kind: &TypeKind) -> String {
     let one = |name: &str| match name {
         "string" => "a text",
         "number" => "a number",
@@ -293,7 +294,8 @@ fn expected(kind: &TypeKind) -> String {
     }
 }
 
-fn of_kind(value: &Value) -> &'static str {
+/// The type of a value, in words.
+pub(crate) fn of_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "nothing",
         Value::Bool(_) => "`true` or `false`",
@@ -304,7 +306,8 @@ fn of_kind(value: &Value) -> &'static str {
     }
 }
 
-fn word(value: &Value) -> String {
+/// A value as it stands in a sentence.
+pub(crate) fn word(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 
 use crate::{
     InputFault, Workflow,
-    executor::filled,
     finding::{Finding, placed},
+    input::filled,
     reading::{self, Source},
 };
 

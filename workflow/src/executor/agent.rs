@@ -12,14 +12,12 @@ use serde_json::{Value, json};
 
 use crate::{
     connecting::Offers,
+    input::{InputFault, filled},
     loading::read,
     strategy::{Input, WorkflowRun},
 };
 
-use super::{
-    request::{InputFault, RunRequest, filled},
-    world::RunWorld,
-};
+use super::{request::RunRequest, world::RunWorld};
 
 /// The agent's id if no other is given.
 pub const NAME: &str = "workflows";

@@ -1,0 +1,251 @@
+//! The input of a workflow as it is given: the defaults of its schema are filled in, and what does not fit is told with its place.
+
+use std::fmt;
+
+use agenthub_documents::{choice, meant};
+use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
+use serde_json::{Map, Value};
+
+use crate::{
+    model::Workflow,
+    shape::{expected, of_kind, word},
+};
+
+/// The most faults of an input that are told.
+const MAX_FAULTS: usize = 16;
+
+/// The deepest value that gets defaults, and the longest way through references of a schema.
+const MAX_DEPTH: usize = 32;
+
+/// A part of an input that does not fit the workflow's schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputFault {
+    /// Keys and indexes that lead to it; none for the input as a whole.
+    pub at: Vec<String>,
+    /// The fault, in one line.
+    pub why: String,
+}
+
+impl fmt::Display for InputFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.at.is_empty() {
+            true => f.write_str(&self.why),
+            false => write!(f, "`{}`: {}", self.at.join("."), self.why),
+        }
+    }
+}
+
+/// The input of a workflow, with its defaults.
+///
+/// # Errors
+///
+/// The parts that do not fit the workflow's schema, at most 16.
+pub fn filled(workflow: &Workflow, input: Map<String, Value>) -> Result<Value, Vec<InputFault>> {
+    fitting(&workflow.input, Value::Object(input))
+}
+
+fn fitting(schema: &Value, input: Value) -> Result<Value, Vec<InputFault>> {
+    let mut input = input;
+    fill(schema, schema, &mut input, 0);
+    let Ok(validator) = jsonschema::options().offline().build(schema) else {
+        let why = "the workflow's `input` is no JSON Schema".to_owned();
+        let at = Vec::new();
+        return Err(vec![InputFault { at, why }]);
+    };
+    let errors = validator.iter_errors(&input).take(MAX_FAULTS);
+    let faults: Vec<InputFault> = errors.flat_map(|error| faults(&error, schema)).collect();
+    match faults.is_empty() {
+        true => Ok(input),
+        false => Err(faults),
+    }
+}
+
+/// Adds the defaults of fields that are not there: of objects at any depth and in lists, and through `$ref` and `allOf`. Alternatives
+/// (`anyOf`, `oneOf`) give none, as it is not known which one is meant.
+fn fill(root: &Value, schema: &Value, value: &mut Value, depth: usize) {
+    if depth > MAX_DEPTH {
+        return;
+    }
+    if let Some(of) = schema["$ref"]
+        .as_str()
+        .and_then(|name| name.strip_prefix('#'))
+        && let Some(of) = root.pointer(of)
+    {
+        fill(root, of, value, depth + 1);
+    }
+    for part in schema["allOf"].as_array().into_iter().flatten() {
+        fill(root, part, value, depth + 1);
+    }
+    match value {
+        Value::Object(fields) => {
+            for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+                if let (None, Some(default)) = (fields.get(name), default_of(root, property)) {
+                    fields.insert(name.clone(), default.clone());
+                }
+                if let Some(field) = fields.get_mut(name) {
+                    fill(root, property, field, depth + 1);
+                }
+            }
+        }
+        Value::Array(items) if schema["items"].is_object() => {
+            for item in items {
+                fill(root, &schema["items"], item, depth + 1);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The default of a property, or of the definition that it names.
+fn default_of<'s>(root: &'s Value, property: &'s Value) -> Option<&'s Value> {
+    let mut property = property;
+    for _ in 0..MAX_DEPTH {
+        if let Some(default) = property.get("default") {
+            return Some(default);
+        }
+        let of = property["$ref"].as_str()?.strip_prefix('#')?;
+        property = root.pointer(of)?;
+    }
+    None
+}
+
+fn faults(error: &ValidationError<'_>, schema: &Value) -> Vec<InputFault> {
+    let pointer = error.instance_path().to_string();
+    let parts = pointer.split('/').skip(1);
+    let at: Vec<String> = parts
+        .map(|part| part.replace("~1", "/").replace("~0", "~"))
+        .collect();
+    if let Kind::AdditionalProperties { unexpected } = error.kind() {
+        let fields = schema["properties"].as_object().filter(|_| at.is_empty());
+        let known: Vec<&str> = fields
+            .into_iter()
+            .flat_map(Map::keys)
+            .map(String::as_str)
+            .collect();
+        let unknown = unexpected.iter().map(|field| {
+            let why = match meant(field, known.iter().copied()) {
+                Some(meant) => format!("there is no such field; did you mean `{meant}`?"),
+                None => "there is no such field".to_owned(),
+            };
+            let at = at.iter().chain([field]).cloned().collect();
+            InputFault { at, why }
+        });
+        return unknown.collect();
+    }
+    let why = match error.kind() {
+        Kind::Required { property } => {
+            let field = property.as_str().unwrap_or_default();
+            format!("the field `{field}` is missing")
+        }
+        Kind::Type { kind } => {
+            let (takes, is) = (expected(kind), of_kind(error.instance()));
+            format!("it takes {takes}; this is {is}")
+        }
+        Kind::Enum { options } => {
+            let options: Vec<String> = options.as_array().into_iter().flatten().map(word).collect();
+            let options: Vec<&str> = options.iter().map(String::as_str).collect();
+            format!("it takes {}", choice(&options))
+        }
+        // Masked: the value may be long, and whoever reads this has it.
+        _ => error.masked_with("the value").to_string(),
+    };
+    vec![InputFault { at, why }]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::read;
+
+    #[test]
+    fn defaults_are_filled_in_at_any_depth() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "words": { "type": "integer", "default": 300 },
+                "style": { "$ref": "#/$defs/Style" },
+                "files": { "type": "array", "items": { "properties": { "kind": { "default": "text" } } } },
+                "nested": { "type": "object", "default": {}, "properties": { "deep": { "default": true } } },
+                "left": { "type": "object", "properties": { "deep": { "default": true } } },
+            },
+            "allOf": [{ "properties": { "tone": { "default": "kind" } } }],
+            "$defs": { "Style": { "default": "plain" } },
+        });
+        let given = json!({ "words": 5, "files": [{}, { "kind": "image" }, 3] });
+        assert_eq!(
+            fitting(&schema, given),
+            Ok(json!({
+                "words": 5,
+                "files": [{ "kind": "text" }, { "kind": "image" }, 3],
+                "tone": "kind",
+                "style": "plain",
+                "nested": { "deep": true },
+            }))
+        );
+    }
+
+    #[test]
+    fn a_schema_that_refers_to_itself_ends() {
+        let schema = json!({ "properties": { "a": { "$ref": "#", "default": {} } } });
+        fitting(&schema, json!({})).expect("it fits");
+        let schema = json!({ "$ref": "#/$defs/a", "$defs": { "a": { "$ref": "#/$defs/a" } } });
+        let mut value = json!({});
+        fill(&schema, &schema, &mut value, 0);
+        assert_eq!(value, json!({}));
+    }
+
+    #[test]
+    fn all_that_does_not_fit_is_told_with_its_place() {
+        let schema = json!({
+            "type": "object",
+            "required": ["topic"],
+            "additionalProperties": false,
+            "properties": {
+                "topic": { "type": "string" },
+                "tone": { "enum": ["kind", "cold"] },
+                "files": { "type": "array", "items": { "type": "object", "required": ["a/b"] } },
+            },
+        });
+        let given = json!({ "topc": 1, "tone": "warm", "files": [{ "a/b": 1 }, {}, 5] });
+        let faults = fitting(&schema, given).expect_err("it does not fit");
+        let mut told: Vec<String> = faults.iter().map(InputFault::to_string).collect();
+        told.sort();
+        assert_eq!(
+            told,
+            [
+                "`files.1`: the field `a/b` is missing",
+                "`files.2`: it takes a mapping; this is a number",
+                "`tone`: it takes `kind` or `cold`",
+                "`topc`: there is no such field; did you mean `topic`?",
+                "the field `topic` is missing",
+            ]
+        );
+    }
+
+    #[test]
+    fn an_input_gets_its_defaults_and_what_does_not_fit_is_told() {
+        let document = json!({
+            "input": {
+                "type": "object",
+                "required": ["topic"],
+                "properties": { "topic": { "type": "string" }, "words": { "type": "integer", "default": 300 } },
+            },
+            "steps": { "a": { "agent": "x", "text": "${workflow.input.topic}" } },
+        });
+        let workflow = read(&document, None).expect("it is right");
+        let given = |input: Value| {
+            let input = input.as_object().cloned().unwrap_or_default();
+            filled(&workflow, input)
+        };
+        assert_eq!(
+            given(json!({"topic": "x"})),
+            Ok(json!({"topic": "x", "words": 300}))
+        );
+        let missing = given(json!({"words": 1})).expect_err("the topic is missing");
+        assert!(missing[0].to_string().contains("topic"), "{missing:?}");
+        let wrong = given(json!({"topic": 5})).expect_err("it is no text");
+        assert_eq!(wrong[0].at, ["topic"]);
+    }
+}
