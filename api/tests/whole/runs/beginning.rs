@@ -326,7 +326,14 @@ async fn one_talks_with_an_agent_by_name() {
     let over = get(&mut client, &run.id).await;
     assert_eq!((&*over.mode, &*over.agent), ("chat", "agent_a"));
     let result = json::from_struct(&over.result.expect("a result"));
-    assert_eq!(result, json!({"message": "HELLO {\"n\":1}"}));
+    assert_eq!(result["message"], "HELLO {\"n\":1}");
+    // The card of the agent says nothing of data, so nobody can tell that it took them.
+    let lacks = result["results"][0]["lacks"].as_str();
+    let lacks = lacks.expect("it says what it lacks");
+    assert!(
+        lacks.starts_with("nobody knows of payload.n that"),
+        "{lacks}"
+    );
     let chats = ListRunsRequest {
         mode: "chat".to_owned(),
         ..ListRunsRequest::default()
