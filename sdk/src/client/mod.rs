@@ -242,14 +242,14 @@ impl Client {
         let connection = self.connection();
         let payload = Payload::Message(message);
         let published = self.publish_payload(payload, routing, Scope::Any, within);
-        let is_known = match published.await {
-            Ok(_) => before == Before::Asked,
+        let (is_known, position) = match published.await {
+            Ok(published) => (before == Before::Asked, published.position),
             // It has ended, or a hub that keeps less knows it in another form.
-            Err(Error::Conflict(_)) if before == Before::Asked => true,
+            Err(Error::Conflict(_)) if before == Before::Asked => (true, String::new()),
             Err(error) => return Err(error),
         };
         let may_have_missed = is_known || connection.has_changed().unwrap_or(true);
-        table.accept(&task_id, may_have_missed);
+        table.accept(&task_id, &position, may_have_missed);
         Ok(pending)
     }
 

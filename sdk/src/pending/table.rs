@@ -69,6 +69,10 @@ struct Slot {
     /// The hub has taken the message that makes the task, so it must know it.
     is_accepted: bool,
     before: Before,
+    /// Events of a task that goes on, which came before the hub took what is asked: some may be of an earlier question.
+    early: Vec<AgentEvent>,
+    /// Position of what is asked in a task that goes on; events up to it are of an earlier question. Empty if not known.
+    after: String,
     /// The outcome, unless an artifact follows until the hub is asked.
     perhaps: Option<Outcome>,
     /// Time at which the hub is asked.
@@ -104,6 +108,8 @@ impl Table {
             outcome,
             is_accepted: false,
             before,
+            early: Vec::new(),
+            after: String::new(),
             perhaps: None,
             check_at,
         };
@@ -116,10 +122,18 @@ impl Table {
         })
     }
 
-    /// The hub has taken the task; `in_doubt` says that the connection broke meanwhile.
-    pub(crate) fn accept(&self, task_id: &str, in_doubt: bool) {
+    /// The hub has taken the task, at this position of its log; `in_doubt` says that the connection broke meanwhile.
+    pub(crate) fn accept(&self, task_id: &str, position: &str, in_doubt: bool) {
+        let mut early = Vec::new();
         if let Some(slot) = self.lock().slots.get_mut(task_id) {
             slot.is_accepted = true;
+            if slot.before == Before::GoesOn {
+                position.clone_into(&mut slot.after);
+                early = std::mem::take(&mut slot.early);
+            }
+        }
+        for event in early {
+            self.apply(&event);
         }
         if in_doubt {
             self.doubted.notify_one();
@@ -132,6 +146,13 @@ impl Table {
         let Some(slot) = tasks.slots.get_mut(event.task_id()) else {
             return;
         };
+        if slot.before == Before::GoesOn && !slot.is_accepted && slot.early.len() < MOST_EARLY {
+            slot.early.push(event.clone());
+            return;
+        }
+        if is_up_to(&event.position, &slot.after) {
+            return;
+        }
         let (update, ending) = slot.fold.apply(event);
         if let Some(update) = update {
             slot.show(update);
@@ -222,6 +243,21 @@ impl Table {
     }
 }
 
+/// The most events that wait until it is known whether they are of an earlier question.
+const MOST_EARLY: usize = 64;
+
+/// True if a position is at or before another one of the same log.
+fn is_up_to(position: &str, other: &str) -> bool {
+    let read = |text: &str| {
+        let (log, number) = text.split_once('-')?;
+        Some((log.to_owned(), number.parse::<u64>().ok()?))
+    };
+    match (read(position), read(other)) {
+        (Some((log, number)), Some((same, up_to))) => log == same && number <= up_to,
+        _ => false,
+    }
+}
+
 /// Long enough, and no overflow of the clock.
 const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
@@ -269,6 +305,32 @@ mod tests {
             })),
             ..Default::default()
         }
+    }
+
+    /// A client that comes back is told again what it did not acknowledge.
+    #[tokio::test]
+    async fn an_earlier_question_is_no_outcome_of_its_answer() {
+        let at = |position: &str, state| AgentEvent {
+            position: position.to_owned(),
+            ..status(state)
+        };
+        let table = Table::default();
+        let ends = table.add("t", "", Duration::from_secs(1), Before::GoesOn);
+        let ends = ends.expect("a new task");
+        table.apply(&at("log-4", TaskState::InputRequired));
+        table.apply(&at("log-9", TaskState::Working));
+        table.accept("t", "log-7", false);
+        table.apply(&at("log-5", TaskState::InputRequired));
+        assert!(table.overdue(Instant::now()).is_empty());
+        table.apply(&at("log-12", TaskState::InputRequired));
+        let outcome = ends.outcome.await.expect("it waits").expect("an outcome");
+        assert_eq!(outcome.state, TaskState::InputRequired);
+        let mut updates = ends.updates;
+        let mut shown = 0;
+        while updates.try_recv().is_ok() {
+            shown += 1;
+        }
+        assert_eq!(shown, 2, "what is of this question");
     }
 
     #[tokio::test]
