@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use agenthub_sdk::{Agent, Card, Failure, Reply, Skill, TaskContext};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
@@ -22,6 +23,11 @@ struct Client {
 
 impl Client {
     fn start(system: &System, more: &[&str]) -> Self {
+        Self::with(system, more, json!({}))
+    }
+
+    /// A client with these capabilities.
+    fn with(system: &System, more: &[&str], capabilities: Value) -> Self {
         let mut args = vec!["mcp"];
         args.extend(more);
         let mut client = Self {
@@ -31,7 +37,7 @@ impl Client {
         };
         let hello = json!({
             "protocolVersion": "2025-06-18",
-            "capabilities": {},
+            "capabilities": capabilities,
             "clientInfo": {"name": "a test", "version": "1"},
         });
         let answer = client.ask("initialize", hello);
@@ -213,6 +219,58 @@ fn calls_are_called_back_from_agents_that_are_processes() {
     assert!(begun.elapsed() < Duration::from_secs(8), "{ended:?}");
     wait_cancelled(&system, 2);
     assert!(system.done().is_empty(), "the press was stopped");
+}
+
+/// The question is in the hub's log: hub, server and agent are killed while the person thinks, and it is answered once, in the same task.
+#[test]
+fn a_question_to_the_person_at_the_client_outlives_all_that_are_killed() {
+    let system = System::bare(free_address());
+    let broker = system.start_durable_broker();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let travel = async || {
+        let skill = Skill::new("book", "Book", "Books a trip");
+        let book = async |task: TaskContext| {
+            let city = task.ask_requester("Where to?").await?.text();
+            Ok::<_, Failure>(Reply::text(format!("{city} in {}", task.task_id())))
+        };
+        let card = Card::new("travel", "Books trips").skill(skill);
+        let agent = Agent::worker(card).on_task_type("book", book);
+        agent
+            .start(format!("http://{}", system.grpc()))
+            .await
+            .expect("it starts")
+    };
+    let agent = runtime.block_on(travel());
+    let mut client = Client::with(&system, &[], json!({"elicitation": {}}));
+    client.sees("agent_travel");
+    let arguments = json!({"request": "a trip", "context_id": "trip"});
+    client.request(
+        "tools/call",
+        json!({"name": "agent_travel", "arguments": arguments}),
+    );
+    let asked = client.noted("elicitation/create");
+    assert_eq!(asked["params"]["message"], "travel asks: Where to?");
+    client.server.kill();
+    broker.kill();
+    // The agent ends without a word, as one that is killed: its runtime is gone.
+    runtime.shutdown_background();
+    drop(agent);
+
+    let _broker = system.start_durable_broker();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let _agent = runtime.block_on(travel());
+    let mut client = Client::start(&system, &[]);
+    client.sees("agent_travel");
+    let [task] = &system.json(&["tasks", "list", "--agent", "travel", "--json"])[..] else {
+        panic!("one task");
+    };
+    let arguments = json!({"request": "Oslo", "context_id": "trip"});
+    let answer = client.ask(
+        "tools/call",
+        json!({"name": "agent_travel", "arguments": arguments}),
+    );
+    let id = task["id"].as_str().expect("an id");
+    assert_eq!(text(&answer["result"]), format!("Oslo in {id}"), "{answer}");
 }
 
 fn wait_cancelled(system: &System, count: usize) {

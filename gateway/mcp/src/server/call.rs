@@ -15,7 +15,7 @@ use rmcp::{
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::{Shared, progress, result, tools};
+use super::{Shared, elicitation, hub, progress, result, tools};
 
 /// Time for an agent's last progress to reach the client, once the result is there.
 const LAST_PROGRESS: Duration = Duration::from_secs(1);
@@ -53,12 +53,13 @@ pub(super) async fn call(
             shared.settings.max_calls
         )));
     };
-    let ended = Call {
+    let call = Call {
+        hub: &shared.hub,
         client,
         tool,
         context,
     };
-    let ended = ended.run(delegation).await;
+    let ended = call.answered(delegation, shared.settings.timeout).await;
     let state = ended.as_ref().map_or("given up", |(_, o)| o.state.label());
     tracing::info!(
         agent = tool.agent,
@@ -73,24 +74,69 @@ pub(super) async fn call(
 }
 
 struct Call<'a> {
+    hub: &'a hub::Hub,
     client: Client,
     tool: &'a AgentTool,
     context: &'a RequestContext<RoleServer>,
 }
 
 impl Call<'_> {
+    /// Does the same as [`run`](Self::run), and puts what the agent asks to the person at the client, if there is one. A question that
+    /// nobody answers is the outcome.
+    async fn answered(
+        &self,
+        delegation: Delegation,
+        timeout: Duration,
+    ) -> Result<(String, Outcome), String> {
+        let (mut conversation, mut outcome) = self.run(delegation).await?;
+        for _ in 0..elicitation::MOST_QUESTIONS {
+            if !outcome.state.is_interrupted() {
+                break;
+            }
+            let agent = &self.tool.agent;
+            let asked = elicitation::ask(&self.context.peer, agent, &outcome, timeout);
+            let answer = tokio::select! {
+                biased;
+                () = self.context.ct.cancelled() => {
+                    self.call_back(&outcome.task_id, "the MCP client cancelled the call").await;
+                    return Err(format!("the call of {agent} was cancelled"));
+                }
+                answer = asked => answer,
+            };
+            let Some(answer) = answer else { break };
+            let answer = Delegation::to(agent.clone())
+                .context_id(conversation)
+                .text(answer)
+                .timeout(timeout);
+            (conversation, outcome) = self.run(answer).await?;
+        }
+        Ok((conversation, outcome))
+    }
+
     /// The conversation, and what became of the task.
     ///
     /// # Errors
     ///
     /// The reason of a failure, in words.
     async fn run(&self, delegation: Delegation) -> Result<(String, Outcome), String> {
-        let delegation = self.placed(delegation).await?;
+        let (client, delegation) = self.placed(delegation).await?;
+        let ended = self.watched(&client, delegation).await;
+        if client.agent_id() != self.client.agent_id() {
+            client.close().await;
+        }
+        ended
+    }
+
+    async fn watched(
+        &self,
+        client: &Client,
+        delegation: Delegation,
+    ) -> Result<(String, Outcome), String> {
         let agent = &*self.tool.agent;
         let within = delegation.timeout;
         let conversation = delegation.context_id.clone();
         // Not broken off: what may have reached the hub is to be known, so that it can be called back.
-        let delegated = self.client.delegate(delegation).await;
+        let delegated = client.delegate(delegation).await;
         let mut pending = delegated.map_err(|error| format!("{agent} was not asked: {error}"))?;
         let task_id = pending.task_id().to_owned();
         let token = self.context.meta.get_progress_token();
@@ -126,18 +172,22 @@ impl Call<'_> {
         }
     }
 
-    /// The delegation in its conversation and trace. Where the agent waits for an answer of ours in that conversation, it is the answer.
-    async fn placed(&self, delegation: Delegation) -> Result<Delegation, String> {
+    /// The delegation in its conversation and trace. Where the agent waits for an answer of ours in that conversation, it is the answer, given
+    /// by the client that asked: this one, or that of an MCP server which is gone.
+    async fn placed(&self, delegation: Delegation) -> Result<(Client, Delegation), String> {
         let trace = self.context.meta.get_traceparent();
         let mut delegation = Delegation {
             trace: trace.and_then(|trace| trace.parse::<TraceContext>().ok()),
             ..delegation
         };
+        let client = self.client.clone();
         if delegation.context_id.is_empty() {
-            return Ok(delegation.context_id(Uuid::now_v7().to_string()));
+            let delegation = delegation.context_id(Uuid::now_v7().to_string());
+            return Ok((client, delegation));
         }
         let waiting = ListTasksRequest {
-            agent_id: self.client.agent_id().to_owned(),
+            agent_id: self.tool.agent.clone(),
+            assigned: true,
             context_id: delegation.context_id.clone(),
             states: vec![
                 TaskState::InputRequired.into(),
@@ -145,14 +195,21 @@ impl Call<'_> {
             ],
             ..Default::default()
         };
-        let waiting = self.client.tasks(waiting).await;
-        let waiting =
-            waiting.map_err(|error| format!("the conversation was not found: {error}"))?;
-        let ours = waiting.tasks.into_iter().find(|task| {
-            task.requester() == self.client.agent_id() && task.assignee() == self.tool.agent
-        });
-        delegation.task_id = ours.map(|task| task.id);
-        Ok(delegation)
+        let not_found = |error: Error| format!("the conversation was not found: {error}");
+        let waiting = client.tasks(waiting).await.map_err(not_found)?.tasks;
+        let of = |is_its: &dyn Fn(&str) -> bool| {
+            let mut waiting = waiting.iter();
+            waiting.find(|task| is_its(task.requester()))
+        };
+        let own = of(&|requester| requester == client.agent_id());
+        if let Some(task) = own.or_else(|| of(&hub::is_server)) {
+            delegation.task_id = Some(task.id.clone());
+            if task.requester() != client.agent_id() {
+                let adopted = self.hub.client_as(task.requester()).await;
+                return Ok((adopted.map_err(not_found)?, delegation));
+            }
+        }
+        Ok((client, delegation))
     }
 
     /// Hands on what the agent shows, if the client wants it.

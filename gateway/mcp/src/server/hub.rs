@@ -42,7 +42,7 @@ impl Hub {
     ///
     /// [`Error::InvalidUrl`].
     pub(super) async fn look(url: &str) -> Result<Self, Error> {
-        let id = format!("mcp-{}", &Uuid::new_v4().simple().to_string()[..8]);
+        let id = format!("{SERVER}{}", &Uuid::new_v4().simple().to_string()[..8]);
         let state = match timeout(FIRST, connect(url, &id)).await {
             Ok(Ok(client)) => State::Here(client),
             Ok(Err(error @ Error::InvalidUrl { .. })) => return Err(error),
@@ -57,6 +57,15 @@ impl Hub {
             id,
             state: watch::Sender::new(state),
         })
+    }
+
+    /// A further connection, as another server of MCP that asked for a task: whoever has its conversation may answer in its place.
+    ///
+    /// # Errors
+    ///
+    /// The hub cannot be reached.
+    pub(super) async fn client_as(&self, id: &str) -> Result<Client, Error> {
+        connect(&self.url, id).await
     }
 
     /// Looks for the hub while it is away. Ends never; dropping the future leaves things as they are.
@@ -147,6 +156,14 @@ impl Hub {
             client.close().await;
         }
     }
+}
+
+/// Beginning of the ids under which servers of MCP are known to a hub.
+const SERVER: &str = "mcp-";
+
+/// True for the id of a server of MCP.
+pub(super) fn is_server(id: &str) -> bool {
+    id.starts_with(SERVER)
 }
 
 async fn connect(url: &str, id: &str) -> Result<Client, Error> {

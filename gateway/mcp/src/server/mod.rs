@@ -1,12 +1,13 @@
 //! The agents of a hub, as MCP tools.
 //!
 //! A [`Server`] finds the hub, shows every agent that is there as a tool (`tools.rs`), and makes each call a task of that agent
-//! (`call.rs`): what the agent shows on the way becomes progress (`progress.rs`), what comes of it the result (`result.rs`), and a call
-//! that is cancelled is called back from the agent. It serves one client over a pair of streams ([`Server::serve`]), or many over
+//! (`call.rs`): what the agent shows on the way becomes progress (`progress.rs`), what it asks a question to the person
+//! where the client can ask (`elicitation.rs`), what comes of it the result (`result.rs`), and a call that is cancelled is called back from the agent. It serves one client over a pair of streams ([`Server::serve`]), or many over
 //! streamable HTTP ([`Server::router`]).
 
 mod call;
 mod changes;
+mod elicitation;
 mod handler;
 mod http;
 mod hub;

@@ -1,15 +1,24 @@
 //! A hub, a server of MCP in front of it, agents, and clients that note what they are told.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{
+    collections::VecDeque,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use agenthub_broker::{Server as Broker, Settings as BrokerSettings};
 use agenthub_mcp::server::{Server, Settings};
 use agenthub_sdk::{Agent, Card, Failure, IntoOutput, Reply, RunningAgent, Skill, TaskContext};
 use rmcp::{
-    ClientHandler, RoleClient,
-    model::{CallToolRequestParams, CallToolResult, ProgressNotificationParam, ProtocolVersion},
+    ClientHandler, ErrorData, RoleClient,
+    model::{
+        CallToolRequestParams, CallToolResult, ClientConfig, ElicitRequestParams, ElicitResult,
+        ElicitationCapability, ProgressNotificationParam, ProtocolVersion,
+    },
     service::{
-        ClientLifecycleMode, ClientServiceExt, NotificationContext, RunningService, ServiceError,
+        ClientLifecycleMode, ClientServiceExt, NotificationContext, RequestContext, RunningService,
+        ServiceError,
     },
 };
 use serde_json::Value;
@@ -98,9 +107,43 @@ const NOTES: usize = 1024;
 pub(crate) struct Notes {
     progress: mpsc::Sender<ProgressNotificationParam>,
     changed: mpsc::Sender<()>,
+    person: Option<Person>,
+}
+
+/// Somebody at a client that can ask: gets questions, and gives answers. Without an answer to give, it thinks on.
+#[derive(Clone)]
+pub(crate) struct Person {
+    pub(crate) asked: mpsc::Sender<String>,
+    pub(crate) answers: Arc<Mutex<VecDeque<ElicitResult>>>,
 }
 
 impl ClientHandler for Notes {
+    fn get_info(&self) -> ClientConfig {
+        let mut info = ClientConfig::default();
+        if self.person.is_some() {
+            info.capabilities.elicitation = Some(ElicitationCapability::default());
+        }
+        info
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let person = self.person.as_ref().expect("only those who can are asked");
+        let ElicitRequestParams::FormElicitationParams { message, .. } = request else {
+            panic!("it is a form: {request:?}");
+        };
+        let answer = person.answers.lock().expect("no panic").pop_front();
+        // A test that wants no questions does not read them.
+        let _ = person.asked.send(message).await;
+        match answer {
+            Some(answer) => Ok(answer),
+            None => std::future::pending().await,
+        }
+    }
+
     async fn on_progress(
         &self,
         params: ProgressNotificationParam,
@@ -143,13 +186,22 @@ impl McpClient {
         server: &std::sync::Arc<Server>,
         lifecycle: ClientLifecycleMode,
     ) -> Self {
+        Self::piped_with(server, lifecycle, None).await
+    }
+
+    /// A client with somebody who can be asked.
+    pub(crate) async fn piped_with(
+        server: &std::sync::Arc<Server>,
+        lifecycle: ClientLifecycleMode,
+        person: Option<Person>,
+    ) -> Self {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (input, output) = tokio::io::split(theirs);
         let server = std::sync::Arc::clone(server);
         let serving = tokio::spawn(async move {
             server.serve(input, output).await.expect("a client");
         });
-        let mut client = Self::over(ours, lifecycle).await;
+        let mut client = Self::over_with(ours, lifecycle, person).await;
         client.serving = Some(serving);
         client
     }
@@ -159,9 +211,25 @@ impl McpClient {
         T: rmcp::transport::IntoTransport<RoleClient, E, A>,
         E: std::error::Error + Send + Sync + 'static,
     {
+        Self::over_with(transport, lifecycle, None).await
+    }
+
+    async fn over_with<T, E, A>(
+        transport: T,
+        lifecycle: ClientLifecycleMode,
+        person: Option<Person>,
+    ) -> Self
+    where
+        T: rmcp::transport::IntoTransport<RoleClient, E, A>,
+        E: std::error::Error + Send + Sync + 'static,
+    {
         let (progress, progressed) = mpsc::channel(NOTES);
         let (changed, was_changed) = mpsc::channel(NOTES);
-        let notes = Notes { progress, changed };
+        let notes = Notes {
+            progress,
+            changed,
+            person,
+        };
         let service = soon(notes.serve_with_lifecycle(transport, lifecycle)).await;
         Self {
             service: service.expect("it is served"),

@@ -1,5 +1,6 @@
 //! The agents of a real hub, served to MCP clients over pipes and real sockets.
 
+mod asking;
 mod calling;
 mod harness;
 mod http;
