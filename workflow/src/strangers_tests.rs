@@ -51,7 +51,7 @@ fn a_fork_waits_for_its_branches_and_gives_their_outputs_under_their_names() {
         "praise": "well done",
         "way": "then",
         "one": { "id": "verify-one" },
-        "all": { "one": { "id": "verify-one" }, "three": { "id": "ask-three" } },
+        "all": { "one": { "id": "verify-one" }, "two": null, "three": { "id": "ask-three" } },
     });
     let (_, payload) = report.split_at(report.find('{').expect("it has an input"));
     let payload: Value = serde_json::from_str(payload).expect("it is JSON");
@@ -71,6 +71,19 @@ fn a_fork_of_which_too_few_branches_complete_fails_when_all_have_ended() {
     assert!(error.contains("only 1 of 3"), "{error}");
     let is_praised = play.told.iter().any(|line| line.starts_with("good"));
     assert!(!is_praised, "{:#?}", play.told);
+}
+
+#[test]
+fn a_fork_that_has_enough_waits_for_the_rest() {
+    let mut play = begun(BRANCHES, json!({ "score": 0.1, "ready": true }));
+    play.decide();
+    play.give_agent("ask-two", done(json!({})));
+    play.give_agent("ask-three", done(json!({})));
+    play.decide();
+    assert_eq!(play.names(), ["ask-one"]);
+    play.give_agent("ask-one", failed("no"));
+    play.decide();
+    assert_eq!(play.names(), ["report"]);
 }
 
 #[test]

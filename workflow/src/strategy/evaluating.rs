@@ -337,6 +337,10 @@ impl<'a> Evaluation<'a> {
                         given.entry(name).or_insert(output);
                     }
                 }
+                // A branch that came to nothing can be read as well.
+                for name in names.values() {
+                    given.entry(name).or_insert(Value::Null);
+                }
                 WorkState::Completed {
                     output: Value::Object(given),
                     at_ms,
