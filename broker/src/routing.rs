@@ -5,6 +5,7 @@
 //! | a recipient | that agent |
 //! | no recipient, a known task | from its requester: the assignee; from anyone else: the requester |
 //! | a task type, topics, or required tags or modes | the agents that registered for it or have such a skill; with a task exactly one, the one with the fewest open tasks; without, all |
+//! | the same, for matching agents only, and no match | nobody |
 //! | none of these, or no match | all subscribers, except the sender |
 
 use crate::id::{Address, AgentId};
@@ -18,6 +19,8 @@ pub(crate) struct Facts<'a> {
     /// True if a task needs an assignee.
     pub(crate) wants_one: bool,
     pub(crate) wants: Wants<'a>,
+    /// True if nobody gets it where no agent has the required capabilities.
+    pub(crate) matching_only: bool,
 }
 
 /// The parties that may change a task.
@@ -85,7 +88,10 @@ pub(crate) fn route(
     let mut able = candidates(&facts.wants);
     able.retain(|c| c.agent != facts.sender);
     if able.is_empty() {
-        return Route::Everyone;
+        return match facts.matching_only {
+            true => Route::To(Vec::new()),
+            false => Route::Everyone,
+        };
     }
     if facts.wants_one {
         able.sort_by(|a, b| {
@@ -115,6 +121,7 @@ mod tests {
             task: None,
             wants_one: false,
             wants: Wants::default(),
+            matching_only: false,
         }
     }
 
@@ -238,6 +245,22 @@ mod tests {
             route(&facts("a"), |_| unreachable!("nothing is wanted")),
             Route::Everyone
         );
+    }
+
+    #[test]
+    fn what_is_for_matching_agents_only_goes_to_nobody_else() {
+        let facts = Facts {
+            wants: Wants {
+                topics: vec!["news"],
+                ..Wants::default()
+            },
+            matching_only: true,
+            ..facts("a")
+        };
+        assert_eq!(route(&facts, |_| Vec::new()), to(&[]));
+        assert_eq!(route(&facts, |_| vec![candidate("a", true, 0)]), to(&[]));
+        let able = || vec![candidate("a", true, 0), candidate("b", false, 0)];
+        assert_eq!(route(&facts, |_| able()), to(&["b"]));
     }
 
     proptest! {

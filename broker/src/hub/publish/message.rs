@@ -87,6 +87,7 @@ impl Core {
                 input_modes: &routing.required_input_modes,
                 output_modes: &routing.required_output_modes,
             },
+            matching_only: routing.matching_only,
         };
         let route = route(&facts, |wants| self.candidates(wants));
         let assignee = match (&route, &extension) {

@@ -184,6 +184,7 @@ impl Core {
                 input_modes: &routing.required_input_modes,
                 output_modes: &routing.required_output_modes,
             },
+            matching_only: routing.matching_only,
         };
         route(&facts, |wants| self.candidates(wants))
     }

@@ -154,6 +154,7 @@ impl Core {
             task: self.state.tasks.get(task).map(tasks::Known::parties),
             wants_one: false,
             wants: Wants::default(),
+            matching_only: false,
         };
         let mut decided = route(&facts, |_| Vec::new());
         // The requester of the task is always among the recipients.
