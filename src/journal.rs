@@ -82,12 +82,17 @@ impl Kept {
         }
     }
 
-    /// Keeps the runs in memory where they are not kept in a file, as a map for those who show them.
-    pub(crate) fn in_memory(&mut self) -> BTreeMap<String, Arc<dyn Journal>> {
+    /// The journal; one in memory where the runs are not kept in a file.
+    pub(crate) fn journal_or_memory(&mut self) -> Arc<dyn Journal> {
         let journal = self
             .journal
             .get_or_insert_with(|| Arc::new(MemoryJournal::default()));
-        BTreeMap::from([("memory".to_owned(), Arc::clone(journal))])
+        Arc::clone(journal)
+    }
+
+    /// The same, as a map for those who show the runs.
+    pub(crate) fn in_memory(&mut self) -> BTreeMap<String, Arc<dyn Journal>> {
+        BTreeMap::from([("memory".to_owned(), self.journal_or_memory())])
     }
 
     fn open_in(folder: &Path, keep: Option<Duration>, agent: &str) -> anyhow::Result<Self> {

@@ -62,7 +62,7 @@ impl Team {
         model: &Arc<dyn LanguageModel>,
         settings: &Settings,
         telemetry: &Telemetry,
-        workflows: Kept,
+        mut workflows: Kept,
     ) -> anyhow::Result<Self> {
         let specialists = Specialist::ALL.map(|specialist| async move {
             let kept = Kept::open(settings.data(), &settings.keep_runs, specialist.name()).await?;
@@ -71,7 +71,8 @@ impl Team {
             anyhow::Ok((agent, kept))
         });
         let workflows = async {
-            let builder = workflows.lasting(agenthub_workflow::agent());
+            let journal = workflows.journal_or_memory();
+            let builder = workflows.lasting(agenthub_workflow::agent(journal));
             let agent = start(telemetry.of(builder), hub, agenthub_workflow::NAME).await?;
             anyhow::Ok((agent, workflows))
         };

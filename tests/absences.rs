@@ -167,6 +167,7 @@ fn decisions_know_neither_runtime_nor_network() {
         "workflow/src/connecting.rs",
         "workflow/src/graph.rs",
         "workflow/src/linear.rs",
+        "workflow/src/monitoring.rs",
         "workflow/src/shape.rs",
         "workflow/src/strategy.rs",
         "workflow/src/strategy/compensating.rs",

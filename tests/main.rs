@@ -19,6 +19,7 @@ mod listing;
 mod log;
 mod mailboxes;
 mod mcp;
+mod monitoring;
 mod older_clients;
 mod orchestrating;
 mod other_languages;

@@ -6,6 +6,7 @@
 //! in `strategy/`, and carried out in `executor/`.
 
 mod building;
+mod bus;
 pub mod cli;
 mod connecting;
 mod drawing;
@@ -21,6 +22,7 @@ mod linear;
 mod loading;
 mod mending;
 mod model;
+mod monitoring;
 mod reading;
 mod reference;
 mod scope;
@@ -38,4 +40,5 @@ pub use file::schema;
 pub use input::{InputFault, filled};
 pub use loading::{load, read};
 pub use model::Workflow;
+pub use monitoring::TOPIC;
 pub use strategy::{Input, WorkflowRun};

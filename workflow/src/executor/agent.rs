@@ -4,20 +4,21 @@ use std::sync::Arc;
 
 use agenthub_sdk::{
     Agent, AgentBuilder, Card, Failure, Message, Part, Reply, Role, Skill, TaskContext,
-    durable::{Beginning, Conductor, Identity},
+    durable::{Beginning, Conductor, Identity, Journal},
     proto::a2a::AgentCard,
     runs::{Budget, RunId, RunOutcome, Strategy, World},
 };
 use serde_json::{Value, json};
 
 use crate::{
+    bus::HubBus,
     connecting::Offers,
     input::{InputFault, filled},
     loading::read,
     strategy::{Input, WorkflowRun},
 };
 
-use super::{request::RunRequest, world::RunWorld};
+use super::{monitor::Monitor, request::RunRequest, world::RunWorld};
 
 /// The agent's id if no other is given.
 pub const NAME: &str = "workflows";
@@ -28,8 +29,8 @@ pub const RUN: &str = "workflow_run";
 /// Runs that are at work at the same time, at most; further ones wait.
 const CONCURRENCY: u32 = 256;
 
-/// The agent that carries out workflows: each [`RunRequest`] that comes becomes a durable run.
-pub fn agent() -> AgentBuilder {
+/// The agent that carries out workflows: each [`RunRequest`] that comes becomes a run in this journal.
+pub fn agent(journal: Arc<dyn Journal>) -> AgentBuilder {
     let run = Skill::typed::<RunRequest, Value>(
         RUN,
         "Workflow run",
@@ -42,12 +43,15 @@ pub fn agent() -> AgentBuilder {
     Agent::worker(card)
         .watch_agents(true)
         .concurrency(CONCURRENCY)
-        .conduct(RUN, Arc::new(Workflows))
+        .journal(Arc::clone(&journal))
+        .conduct(RUN, Arc::new(Workflows { journal }))
 }
 
 /// Makes a run of each request.
 #[derive(Debug)]
-struct Workflows;
+struct Workflows {
+    journal: Arc<dyn Journal>,
+}
 
 impl Conductor for Workflows {
     fn strategy(&self) -> &dyn Strategy {
@@ -89,8 +93,10 @@ impl Conductor for Workflows {
         })
     }
 
-    fn world(&self, task: &TaskContext, _: &RunId) -> Arc<dyn World> {
-        Arc::new(RunWorld::new(task.clone()))
+    fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World> {
+        let bus = HubBus::new(task.client().clone());
+        let monitor = Monitor::new(run.clone(), Arc::clone(&self.journal), Arc::new(bus));
+        Arc::new(RunWorld::new(task.clone(), monitor))
     }
 
     fn identity(&self) -> Identity {

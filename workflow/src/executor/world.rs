@@ -11,15 +11,18 @@ use agenthub_sdk::{
 use async_trait::async_trait;
 use serde_json::Value;
 
+use super::monitor::Monitor;
+
 /// The world of one run.
 #[derive(Debug)]
 pub(crate) struct RunWorld {
     task: TaskContext,
+    monitor: Monitor,
 }
 
 impl RunWorld {
-    pub(crate) fn new(task: TaskContext) -> Self {
-        Self { task }
+    pub(super) fn new(task: TaskContext, monitor: Monitor) -> Self {
+        Self { task, monitor }
     }
 }
 
@@ -83,12 +86,15 @@ impl World for RunWorld {
             })
     }
 
-    fn show(&self, entry: &Entry, _: bool) {
+    /// spec: EXE-3.3, EXE-8.1, EXE-8.2, EXE-8.3
+    fn show(&self, entry: &Entry, again: bool) {
         tracing::debug!(run = %self.task.run_id(), seq = entry.seq, "a workflow has gone on");
+        self.monitor.show(entry, again);
     }
 
     async fn conclude(&self, outcome: &RunOutcome, spent: Spent) -> Result<(), EffectFailure> {
         tracing::info!(run = %self.task.run_id(), ended = outcome.label(), calls = spent.calls, "a workflow ended");
-        Ok(())
+        // spec: EXE-8.5
+        self.monitor.finish().await
     }
 }
