@@ -108,6 +108,11 @@ impl<'a> Conversation<'a> {
         }
     }
 
+    /// Returns once it is known which task elsewhere it is.
+    pub(super) async fn is_known(&self) {
+        let _ = self.noted.subscribe().wait_for(Option::is_some).await;
+    }
+
     /// Hands on, without end, the messages that come while the agent is at work.
     pub(super) async fn pass_on(&self) {
         let mut noted = self.noted.subscribe();

@@ -25,7 +25,11 @@ use crate::{
 };
 
 /// Time in which the agent elsewhere has to be told that its task is cancelled.
-const CANCEL: Duration = Duration::from_secs(4);
+const CANCEL: Duration = Duration::from_secs(3);
+
+/// Time in which a message that is under way as its task is cancelled has to become a task there. With [`CANCEL`] it is less than a handler has
+/// to end.
+const UNDER_WAY: Duration = Duration::from_millis(1_500);
 
 /// The same for all tasks of an agent that is removed.
 const CANCEL_ALL: Duration = Duration::from_secs(20);
@@ -125,12 +129,19 @@ impl Proxy {
         self.in_hand().insert(key.to_owned());
         let _in_hand = InHand { proxy: &self, key };
         let conversation = Conversation::new(&self, &task);
-        tokio::select! {
-            // A conversation that is cancelled ends by itself, without telling the agent.
+        let cancelled = async {
+            task.cancelled().await;
+            let _ = timeout(UNDER_WAY, conversation.is_known()).await;
+        };
+        let ended = tokio::select! {
             biased;
-            () = task.cancelled() => {}
-            ended = conversation.hold() => return ended,
-            () = conversation.pass_on() => {}
+            () = cancelled => None,
+            ended = conversation.hold() => Some(ended),
+            () = conversation.pass_on() => None,
+        };
+        // One that is cancelled ends by itself, without telling the agent.
+        if let Some(ended) = ended.filter(|_| !task.cancellation().is_cancelled()) {
+            return ended;
         }
         // The hub knows already.
         match self.remote_task(key).await {
