@@ -13,6 +13,7 @@ pub mod client;
 pub mod convert;
 pub mod error;
 mod extended;
+mod extensions;
 mod feed;
 mod gateway;
 mod grpc;

@@ -18,6 +18,7 @@ use crate::{
     answer::answer_of,
     convert::{message_to_hub, task_from_hub},
     error::{Error, Kind},
+    extensions,
     feed::Feed,
     hub::{Hub, Target},
     identity::{identity, is_in},
@@ -277,6 +278,7 @@ impl Operations {
         let pushed = pushed.transpose()?;
         let client = self.hub.client()?;
         let mut message = message_to_hub(message.clone());
+        extensions::note(&mut message, &call.extensions);
         let is_follow_up = !message.task_id.is_empty();
         if !is_follow_up {
             message.task_id = identity.unwrap_or_else(Uuid::now_v7).to_string();

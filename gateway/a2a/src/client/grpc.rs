@@ -16,9 +16,10 @@ use super::{
     remote::{Ask, Events},
 };
 use crate::{
+    extensions,
     grpc::reason,
     v1::{self, a2a_service_client::A2aServiceClient},
-    version::VERSION_HEADER,
+    version::{EXTENSIONS_HEADER, VERSION_HEADER},
 };
 
 /// Size of a message in bytes.
@@ -26,10 +27,13 @@ const MAX_MESSAGE: usize = 8 * 1024 * 1024;
 
 /// Calls; the answer, or its stream, begins within this time. A token that is not accepted is renewed once.
 macro_rules! call {
-    ($self:ident, $method:ident, $request:expr, $time:expr) => {{
+    ($self:ident, $method:ident, $request:expr, $time:expr) => {
+        call!($self, $method, $request, $time, None)
+    };
+    ($self:ident, $method:ident, $request:expr, $time:expr, $extensions:expr) => {{
         let mut is_renewed = false;
         loop {
-            let request = $self.request($request).await?;
+            let request = $self.request($request, $extensions).await?;
             let mut client = $self.client.clone();
             match $self.within($time, client.$method(request)).await {
                 Err(Failure::Unauthorized(_)) if !is_renewed && $self.renew().await => {
@@ -70,7 +74,8 @@ impl Grpc {
         request: &v1::SendMessageRequest,
         time: Duration,
     ) -> Result<v1::SendMessageResponse, Failure> {
-        call!(self, send_message, request, time)
+        let extensions = extensions::header(request.message.as_ref());
+        call!(self, send_message, request, time, extensions.clone())
     }
 
     pub(super) async fn get(
@@ -99,7 +104,16 @@ impl Grpc {
 
     pub(super) async fn stream(&self, ask: &Ask, time: Duration) -> Result<Events, Failure> {
         let mut stream = match ask {
-            Ask::Send(request) => call!(self, send_streaming_message, &**request, time)?,
+            Ask::Send(request) => {
+                let extensions = extensions::header(request.message.as_ref());
+                call!(
+                    self,
+                    send_streaming_message,
+                    &**request,
+                    time,
+                    extensions.clone()
+                )?
+            }
             Ask::Subscribe(request) => call!(self, subscribe_to_task, request, time)?,
         };
         let host = self.host.clone();
@@ -112,9 +126,13 @@ impl Grpc {
         Ok(events.boxed())
     }
 
-    async fn request<Q: Clone>(&self, message: &Q) -> Result<Request<Q>, Failure> {
+    async fn request<Q: Clone>(
+        &self,
+        message: &Q,
+        extensions: Option<HeaderValue>,
+    ) -> Result<Request<Q>, Failure> {
         let mut request = Request::new(message.clone());
-        *request.metadata_mut() = self.metadata().await?;
+        *request.metadata_mut() = self.metadata(extensions).await?;
         Ok(request)
     }
 
@@ -138,8 +156,11 @@ impl Grpc {
         }
     }
 
-    async fn metadata(&self) -> Result<MetadataMap, Failure> {
+    async fn metadata(&self, extensions: Option<HeaderValue>) -> Result<MetadataMap, Failure> {
         let mut headers = self.headers.clone();
+        if let Some(extensions) = extensions {
+            headers.append(EXTENSIONS_HEADER, extensions);
+        }
         headers.insert(VERSION_HEADER, HeaderValue::from_static("1.0"));
         if let Some(credentials) = &self.credentials {
             match credentials.show().await? {

@@ -14,7 +14,10 @@ use super::{
     credentials::{Credentials, RequestCredential},
     sse,
 };
-use crate::{json::parse, version::VERSION_HEADER};
+use crate::{
+    json::parse,
+    version::{EXTENSIONS_HEADER, VERSION_HEADER},
+};
 
 /// Time without a byte after which a stream is taken for broken. Those that say nothing send heartbeats.
 const SILENCE: Duration = Duration::from_secs(90);
@@ -41,6 +44,8 @@ pub(super) struct Call {
     pub(super) path: String,
     pub(super) query: String,
     pub(super) body: Option<Value>,
+    /// Extensions that are asked for.
+    pub(super) extensions: Option<HeaderValue>,
 }
 
 /// An answer.
@@ -117,6 +122,9 @@ impl Http {
         let accept =
             HeaderValue::from_static("application/json, application/a2a+json, text/event-stream");
         headers.insert(header::ACCEPT, accept);
+        if let Some(extensions) = &call.extensions {
+            headers.append(EXTENSIONS_HEADER, extensions.clone());
+        }
         if call.body.is_some() {
             let media_type = HeaderValue::from_static(self.media_type);
             headers.insert(header::CONTENT_TYPE, media_type);

@@ -15,6 +15,7 @@ use super::{
     remote::{Ask, Events},
 };
 use crate::{
+    extensions,
     json::{from_json, to_json},
     old, v1,
 };
@@ -32,11 +33,16 @@ impl JsonRpc {
         request: &v1::SendMessageRequest,
         time: Duration,
     ) -> Result<v1::SendMessageResponse, Failure> {
-        if self.is_old {
-            let result = self.result("message/send", old::send_params(request), time);
-            return Ok(old::read_send(result.await?)?);
-        }
-        self.one("SendMessage", request, time).await
+        let mut call = match self.is_old {
+            true => self.call("message/send", old::send_params(request)),
+            false => self.call("SendMessage", to_json(request)),
+        };
+        call.extensions = extensions::header(request.message.as_ref());
+        let result = self.answer(&call, time).await?;
+        Ok(match self.is_old {
+            true => old::read_send(result)?,
+            false => from_json(result)?,
+        })
     }
 
     pub(super) async fn get(
@@ -88,7 +94,11 @@ impl JsonRpc {
             true => old::read_stream,
             false => from_json::<v1::StreamResponse>,
         };
-        match self.http.call(&self.call(method, params), time).await? {
+        let mut call = self.call(method, params);
+        if let Ask::Send(request) = ask {
+            call.extensions = extensions::header(request.message.as_ref());
+        }
+        match self.http.call(&call, time).await? {
             Answer::Events(body) => {
                 let events = events(body).map(move |event| Ok(read(result_of(event?)?)?));
                 Ok(events.boxed())
@@ -113,11 +123,13 @@ impl JsonRpc {
     }
 
     async fn result(&self, method: &str, params: Value, time: Duration) -> Result<Value, Failure> {
-        match self.http.call(&self.call(method, params), time).await? {
+        self.answer(&self.call(method, params), time).await
+    }
+
+    async fn answer(&self, call: &Call, time: Duration) -> Result<Value, Failure> {
+        match self.http.call(call, time).await? {
             Answer::Json(status, answer) => answered(status, answer),
-            Answer::Events(_) => Err(Failure::Malformed(format!(
-                "{method} is answered with a stream"
-            ))),
+            Answer::Events(_) => Err(Failure::Malformed("it is a stream".to_owned())),
         }
     }
 
@@ -128,6 +140,7 @@ impl JsonRpc {
             path: String::new(),
             query: String::new(),
             body: Some(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})),
+            extensions: None,
         }
     }
 }

@@ -15,6 +15,7 @@ use super::{
     remote::{Ask, Events},
 };
 use crate::{
+    extensions,
     json::{from_json, to_json},
     v1,
 };
@@ -37,7 +38,8 @@ impl Rest {
         request: &v1::SendMessageRequest,
         time: Duration,
     ) -> Result<v1::SendMessageResponse, Failure> {
-        let call = post(&request.tenant, "/message:send", to_json(request));
+        let mut call = post(&request.tenant, "/message:send", to_json(request));
+        call.extensions = extensions::header(request.message.as_ref());
         self.one(&call, time).await
     }
 
@@ -76,7 +78,8 @@ impl Rest {
     pub(super) async fn stream(&self, ask: &Ask, time: Duration) -> Result<Events, Failure> {
         let answer = match ask {
             Ask::Send(request) => {
-                let call = post(&request.tenant, "/message:stream", to_json(&**request));
+                let mut call = post(&request.tenant, "/message:stream", to_json(&**request));
+                call.extensions = extensions::header(request.message.as_ref());
                 self.http.call(&call, time).await?
             }
             Ask::Subscribe(request) => {
@@ -150,6 +153,7 @@ fn post(tenant: &str, path: &str, mut body: Value) -> Call {
         path: path_of(tenant, path),
         query: String::new(),
         body: Some(body),
+        extensions: None,
     }
 }
 
@@ -159,6 +163,7 @@ fn get(tenant: &str, path: &str, query: String) -> Call {
         path: path_of(tenant, path),
         query,
         body: None,
+        extensions: None,
     }
 }
 

@@ -1,18 +1,32 @@
 //! Questions, answers, further messages and cancellations between a hub and an agent elsewhere.
 
+use std::sync::Arc;
+
 use agenthub_a2a::{
-    client::{Following, Remote},
+    EXTENSIONS_HEADER,
+    client::{Binding, Following, Options, Remote},
+    json::to_json,
     v1::{
         CancelTaskRequest, Message, SendMessageConfiguration, SendMessageRequest, Task, TaskState,
         part::Content,
     },
 };
+use agenthub_sdk::proto::a2a::{AgentCard, AgentExtension};
+use axum::{
+    Router,
+    extract::Request,
+    http::Method,
+    middleware::{Next, from_fn},
+    routing::get,
+};
 use serde_json::json;
+use tokio::sync::Semaphore;
 
 use super::{Here, open, tasks_there};
 use crate::{
-    client::{self, Behind, all, follow_up, last_state, send, state},
-    harness::{gate, soon},
+    client::{self, Behind, all, done, follow_up, last_state, send, state},
+    elsewhere::Elsewhere,
+    harness::{Stage, card, gate, soon},
 };
 
 /// An agent elsewhere, on a hub as "far".
@@ -87,6 +101,14 @@ async fn completed(remote: &Remote, id: &str) {
     soon(completed).await;
 }
 
+async fn state_of(remote: &Remote, id: &str) -> TaskState {
+    let request = agenthub_a2a::v1::GetTaskRequest {
+        id: id.into(),
+        ..Default::default()
+    };
+    state(&soon(remote.get_task(request)).await.expect("it is there"))
+}
+
 /// The last words of a task.
 async fn words(remote: &Remote, id: &str) -> String {
     let request = agenthub_a2a::v1::GetTaskRequest {
@@ -116,6 +138,46 @@ async fn cancelling_a_task_that_waits_reaches_its_agent() {
         assert_eq!(state(&cancel(&remote, &id).await), TaskState::Canceled);
         until_there(&there, TaskState::Canceled).await;
     }
+    stop(there, here).await;
+}
+
+/// The agent answers late: which task it is there is not known yet as the hub's is cancelled.
+#[tokio::test]
+async fn a_message_that_is_under_way_is_cancelled_once_it_is_a_task() {
+    let (there, here) = (Behind::start().await, Here::start().await);
+    let late = Arc::new(Semaphore::new(0));
+    let (gate, arrived) = (late.clone(), Arc::new(Semaphore::new(0)));
+    let came = arrived.clone();
+    let slow = move |request: Request, next: Next| {
+        let (gate, came) = (gate.clone(), came.clone());
+        async move {
+            let is_message = request.method() == Method::POST;
+            let answer = next.run(request).await;
+            if is_message && !gate.is_closed() {
+                came.add_permits(1);
+                // Whoever closes it lets all go.
+                let _ = gate.acquire().await;
+            }
+            answer
+        }
+    };
+    let router = there.stage.router.clone().layer(from_fn(slow));
+    let served = Elsewhere::serve(router).await;
+    let url = client::url(served.address);
+    here.add(&url, "far", json!({})).await.expect("it is added");
+    let remote = here.remote("far").await;
+    let mut events = remote.send_streaming_message(send("wait"));
+    let id = until(&mut events, TaskState::Working).await;
+    soon(arrived.acquire()).await.expect("open").forget();
+    let letting_go = async {
+        // Calls behind that which cancels: the hub has taken it by then, and waits for the work to stop.
+        for _ in 0..20 {
+            state_of(&remote, &id).await;
+        }
+        late.close();
+    };
+    tokio::join!(cancel(&remote, &id), soon(letting_go));
+    until_there(&there, TaskState::Canceled).await;
     stop(there, here).await;
 }
 
@@ -215,6 +277,64 @@ async fn a_task_goes_on_once_somebody_has_signed_in_elsewhere() {
     completed(&remote, &id).await;
     assert_eq!(words(&remote, &id).await, "welcome");
     stop(there, here).await;
+}
+
+/// spec: A2A 1.0.1 §3.2.6, §4.6.2
+#[tokio::test]
+async fn extensions_that_a_client_asks_for_are_asked_for_elsewhere() {
+    let mut card = AgentCard::from(card());
+    let capabilities = card.capabilities.get_or_insert_default();
+    capabilities.extensions.push(AgentExtension {
+        uri: "urn:x:oil".into(),
+        required: true,
+        ..Default::default()
+    });
+    let (stage, here) = (Stage::with(card).await, Here::start().await);
+    let served = Elsewhere::serve(stage.router.clone()).await;
+    let options = |binding| Options {
+        binding: Some(binding),
+        headers: vec![(
+            EXTENSIONS_HEADER.parse().expect("a header"),
+            "urn:x:oil".parse().expect("a value"),
+        )],
+        ..Options::default()
+    };
+    // The hub calls it over each binding in turn.
+    for (id, binding) in [
+        ("rpc", Binding::JsonRpc),
+        ("rest", Binding::Rest),
+        ("grpc", Binding::Grpc),
+    ] {
+        let only = OnlyBinding::of(served.address, binding).await;
+        here.add(&only.url(), id, json!({}))
+            .await
+            .expect("it is added");
+        let url = format!("http://{}/agents/{id}", here.served.address);
+        let remote = client::remote(&url, options(Binding::JsonRpc)).await;
+        let task = done(&remote.expect("it is there"), send("hello")).await;
+        assert_eq!(state(&task), TaskState::Completed, "{binding:?}: {task:?}");
+    }
+    here.stop().await;
+    stage.stop().await;
+}
+
+/// The card of an agent with one of its interfaces alone.
+struct OnlyBinding(Elsewhere);
+
+impl OnlyBinding {
+    async fn of(agent: std::net::SocketAddr, binding: Binding) -> Self {
+        let remote = client::remote(&client::url(agent), Options::default()).await;
+        let mut card = remote.expect("it is there").card().clone();
+        let interfaces = &mut card.supported_interfaces;
+        interfaces.retain(|interface| interface.protocol_binding == binding.name());
+        let card = to_json(&card).to_string();
+        let router = Router::new().route("/card.json", get(async move || card));
+        Self(Elsewhere::serve(router).await)
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}/card.json", self.0.address)
+    }
 }
 
 #[tokio::test]
