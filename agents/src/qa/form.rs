@@ -2,7 +2,7 @@
 
 use agenthub_sdk::{
     Form,
-    model::{Output, Request},
+    model::{Output, Request, offline::text_to_check},
 };
 use serde_json::Value;
 
@@ -54,8 +54,27 @@ pub(super) fn computed(request: &Request) -> Answer {
         let questions = request.data(QUESTIONS).unwrap_or(&Value::Null);
         return Answer::Words(judge::no_opinion(questions).to_string());
     }
-    let text = request.last_user_text().unwrap_or_default();
-    let review = Review::new(Payload::of_text(&text));
+    let said = request.last_user_text().unwrap_or_default();
+    // The words that ask for the review are no part of the draft.
+    let text = text_to_check(&said).unwrap_or(&said);
+    let review = Review::new(Payload::of_text(text));
     let review = report::told(&review.output());
-    Answer::Part(format!("{}\n{review}", report::taken(&text)))
+    Answer::Part(format!("{}\n{review}", report::taken(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use agenthub_sdk::model::PromptMessage;
+
+    use super::*;
+
+    #[test]
+    fn the_words_that_ask_for_a_review_are_no_part_of_the_draft() {
+        let said = "ask qa to check this: Our shop opens on Monday.";
+        let Answer::Part(told) = computed(&Request::new(vec![PromptMessage::user(said)])) else {
+            panic!("nobody judged it");
+        };
+        let taken = "The words of the request are the draft here: \"Our shop opens on Monday.\"";
+        assert!(told.starts_with(taken), "{told}");
+    }
 }

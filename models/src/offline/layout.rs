@@ -63,6 +63,14 @@ pub(super) fn answer(request: &Request) -> Option<Answer> {
     Some(Answer::Text(format!("{said}\n\n{MARK}"), undone))
 }
 
+/// The text that the words want to be looked at, without those that ask for it ("check this: …"); `None` if they give none, or want
+/// something else.
+pub fn text_to_check(words: &str) -> Option<&str> {
+    let words = words.trim();
+    let text = material(words)?;
+    speaks_of_review(&words[..words.len() - text.len()]).then_some(text)
+}
+
 /// Material of an answer.
 struct AnswerMaterial {
     title: String,
@@ -399,6 +407,19 @@ mod tests {
             panic!("it is looked at");
         };
         assert_eq!(undone, Some(Undone::Part), "nobody judged it");
+    }
+
+    #[test]
+    fn a_text_to_check_stands_behind_the_words_that_ask_for_it() {
+        assert_eq!(
+            text_to_check("ask qa to check this: It is."),
+            Some("It is.")
+        );
+        assert_eq!(
+            text_to_check("Remember this: it rains."),
+            None,
+            "that is a text"
+        );
     }
 
     #[test]

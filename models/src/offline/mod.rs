@@ -51,6 +51,8 @@ mod tools;
 mod turn;
 mod words;
 
+pub use layout::text_to_check;
+
 use async_trait::async_trait;
 
 use super::{
