@@ -10,8 +10,8 @@ use agenthub_sdk::{
     internal::redacted_value,
     model::Usage,
     runs::{
-        DelegationResult, RunEvent, RunOutcome, RunStarted, Spent, StepId, StepRequest, StepResult,
-        Strategy, journal::Entry,
+        DelegationResult, RunEvent, RunOutcome, RunStarted, Shortfall, Spent, StepId, StepRequest,
+        StepResult, Strategy, journal::Entry,
     },
 };
 use serde_json::{Value, json};
@@ -271,8 +271,13 @@ impl Frames {
                     StepResult::Failed(_) => "failed",
                     _ => "cancelled",
                 };
-                let data =
+                let mut data =
                     json!({"from": agent, "to": self.owner, "taskId": task_id, "state": state});
+                if let StepResult::DelegationEnded(delegated) = result
+                    && let Some(shortfall) = Shortfall::of(&delegated.data)
+                {
+                    data["undone"] = json!(shortfall.extent());
+                }
                 let returned = Draft::new("handoff", "returned").data(data);
                 let metrics =
                     spent.map(|spent| self.metrics(Usage::default(), Some((&agent, spent)), at_ms));

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use agenthub_sdk::{
-    model::Usage,
+    model::{Undone, Usage},
     runs::{
-        DelegationResult, RunEvent, RunOutcome, SentHandoff, Step, StepId, StepResult,
+        DelegationResult, RunEvent, RunOutcome, SentHandoff, Shortfall, Step, StepId, StepResult,
         event::StepRequest,
     },
 };
@@ -194,8 +194,12 @@ pub fn phase_of(step: &StepId) -> Phase {
 
 fn returned(result: &StepResult) -> &str {
     match result {
-        StepResult::DelegationEnded(DelegationResult { state, .. }) => match &**state {
-            "completed" => "is done",
+        StepResult::DelegationEnded(DelegationResult { state, data, .. }) => match &**state {
+            "completed" => match Shortfall::of(data).map(|shortfall| shortfall.extent()) {
+                None => "is done",
+                Some(Undone::Part) => "has done a part of it",
+                Some(Undone::All) => "did nothing of it",
+            },
             AWAY => "went away",
             state => state,
         },

@@ -6,7 +6,9 @@ use crate::relevance::{Card, described, goes_by};
 /// Words that may stand before "ask" at the head of a clause.
 const BEFORE: [&str; 6] = ["please", "also", "can", "could", "you", "just"];
 /// Words behind the names, where the errand begins.
-const ERRANDS: [&str; 6] = ["to", "for", "about", "whether", "what", "if"];
+const ERRANDS: [&str; 12] = [
+    "to", "for", "about", "whether", "what", "which", "who", "how", "when", "where", "why", "if",
+];
 /// Words that stand for somebody and name nobody.
 const NOBODY: [&str; 32] = [
     "me",
@@ -155,6 +157,7 @@ mod tests {
             ),
             ("ask the sewing agent for a shirt", &["sewing"]),
             ("@ghost fix it", &["ghost"]),
+            ("ask botanist which plants like shade", &["botanist"]),
             ("ask somebody to sing, then ask them for more", &[]),
             ("tell the neighbours about it", &[]),
             ("ask what to do", &[]),

@@ -240,9 +240,13 @@ impl View {
                 let work = self.in_hand.returned(Work::read(data, "from"));
                 self.text.clear();
                 self.state(&work.step, state);
-                line(match state {
-                    "completed" => format!("✓ {} is done", work.named()),
-                    state => format!("✗ {} {state}", work.named()),
+                line(match (state, data["undone"].as_str()) {
+                    ("completed", None) => format!("✓ {} is done", work.named()),
+                    ("completed", Some("all")) => {
+                        format!("◐ {} did nothing of it", work.named())
+                    }
+                    ("completed", Some(_)) => format!("◐ {} has done a part of it", work.named()),
+                    (state, _) => format!("✗ {} {state}", work.named()),
                 })
             }
             // What it says on its way.

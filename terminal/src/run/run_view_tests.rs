@@ -237,3 +237,14 @@ fn the_end_says_how_it_went() {
     );
     assert_eq!(end(best), Some(Verdict::BestEffort));
 }
+
+/// spec: ORC-4, SOP-8.7
+#[test]
+fn an_agent_that_did_not_do_it_is_not_called_done() {
+    let returned = |undone: &str| {
+        let data = json!({"from": "writer", "state": "completed", "undone": undone});
+        seen(&[handoff("returned", data)])
+    };
+    assert!(returned("all").contains("◐ writer did nothing of it"));
+    assert!(returned("part").contains("◐ writer has done a part of it"));
+}

@@ -3,6 +3,8 @@ use agenthub_sdk::{
     runs::{Budget, EffectFailure, Handoff as Handed, StepId},
 };
 
+use serde_json::json;
+
 use super::*;
 
 fn begun(step: &str, what: StepRequest) -> RunEvent {
@@ -169,4 +171,28 @@ fn the_pieces_of_an_answer_come_to_the_whole() {
     assert_eq!(read(&["Hel"], "Hello"), "Hello");
     assert_eq!(read(&[], "Hello"), "Hello");
     assert_eq!(read(&["wrong"], "right"), "right");
+}
+
+/// spec: ORC-4, SOP-8.7
+#[test]
+fn an_agent_that_did_not_do_it_is_not_called_done() {
+    let back = |undone: &str| {
+        let marks = json!({"partial": true, "undone": undone, "results": []});
+        StepResult::DelegationEnded(DelegationResult {
+            state: "completed".to_owned(),
+            data: vec![marks],
+            ..DelegationResult::default()
+        })
+    };
+    for (undone, expected) in [
+        ("all", "handoff: singer did nothing of it"),
+        ("part", "handoff: singer has done a part of it"),
+    ] {
+        let events = [
+            delegated("round-1/task-1", "singer"),
+            ended("round-1/task-1", back(undone)),
+        ];
+        let shown = lines(&mut Projection::default(), &events);
+        assert_eq!(shown[1], expected);
+    }
 }
