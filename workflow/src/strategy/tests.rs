@@ -219,6 +219,21 @@ fn error(outcome: &RunOutcome) -> String {
     }
 }
 
+#[test]
+fn a_step_whose_agent_says_that_it_did_nothing_has_failed() {
+    let workflow = "
+steps:
+  a: { agent: x, text: one }
+";
+    let nothing = |_: &str, _: &Handoff| DelegationResult {
+        text: "I found no tool".to_owned(),
+        ..done(json!({"partial": true, "undone": "all", "results": []}))
+    };
+    let (outcome, _) = played(workflow, json!({}), nothing);
+    let why = error(&outcome);
+    assert!(why.contains("did nothing of it: I found no tool"), "{why}");
+}
+
 /// spec: EXE-2.2, EXE-2.3, EXE-2.4
 #[test]
 fn a_step_begins_when_those_it_waits_for_are_done_and_gets_their_outputs() {

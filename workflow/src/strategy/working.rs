@@ -1,6 +1,8 @@
 //! The work of one step: attempts at an agent, waits, and questions to people.
 
-use agenthub_sdk::runs::{self, Approval, DelegationResult, Effect, Handoff, StepResult};
+use agenthub_sdk::runs::{
+    self, Approval, DelegationResult, Effect, Handoff, Shortfall, StepResult,
+};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -177,6 +179,10 @@ impl Evaluation<'_> {
         match self.facts.result(step) {
             None => Attempt::Open,
             Some(StepResult::DelegationEnded(ended)) => match &*ended.state {
+                "completed" if Shortfall::of(&ended.data).is_some_and(|s| s.is_nothing()) => {
+                    let said = ended.text.lines().next().unwrap_or_default();
+                    Attempt::Failed(format!("{} did nothing of it: {said}", who(ended)), false)
+                }
                 "completed" => Attempt::Completed(output(ended)),
                 state => {
                     let error = match &*ended.error {
