@@ -7,9 +7,9 @@ use crate::relevance::stems;
 /// The words of a text that is told whole.
 const SHORT: usize = 120;
 
-/// Texts of results together. Of a file only the part that belongs to the request, and its source: of a long one the paragraphs that share
+/// Texts of results together, and whether any says something about the request. Of a file only the part that belongs to the request, and its source: of a long one the paragraphs that share
 /// most words with it, and nothing of one that shares none.
-pub(super) fn of(all: &[&Made<'_>], turn: &Turn<'_>) -> String {
+pub(super) fn of(all: &[&Made<'_>], turn: &Turn<'_>) -> (String, bool) {
     let topic = topic(turn);
     let said: Vec<String> = all
         .iter()
@@ -17,9 +17,10 @@ pub(super) fn of(all: &[&Made<'_>], turn: &Turn<'_>) -> String {
         .collect();
     if said.is_empty() {
         let files: Vec<&str> = all.iter().filter_map(|made| source(made)).collect();
-        return format!("Nothing about \"{topic}\" is in {}.", files.join(", "));
+        let nothing = format!("Nothing about \"{topic}\" is in {}.", files.join(", "));
+        return (nothing, false);
     }
-    said.join("\n\n")
+    (said.join("\n\n"), true)
 }
 
 fn one(made: &Made<'_>, topic: &str, turn: &Turn<'_>) -> Option<String> {

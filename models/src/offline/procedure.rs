@@ -11,7 +11,7 @@ use super::{
     told::{content, told},
     turn::{Round, Turn},
 };
-use crate::{PromptRole, Request, ToolCall, ToolSpec};
+use crate::{PromptRole, Request, ToolCall, ToolSpec, Undone};
 
 /// A last step that begins with one of these says what the answer is.
 const ENDS: [&str; 10] = [
@@ -46,8 +46,8 @@ struct Stage {
 pub(super) enum Next {
     /// Calls, by the names of tools and their arguments.
     Calls(Vec<(String, Value)>),
-    /// The answer.
-    Answer(String),
+    /// The answer, and how much of the request it leaves undone.
+    Answer(String, Option<Undone>),
 }
 
 impl<'a> Procedure<'a> {
@@ -99,7 +99,8 @@ impl<'a> Procedure<'a> {
                 None => return Next::Calls(self.calls(stage, turn, &made)),
             }
         }
-        Next::Answer(self.answer(turn, &made))
+        let (text, undone) = self.answer(turn, &made);
+        Next::Answer(text, undone)
     }
 
     fn calls(&self, stage: &Stage, turn: &Turn<'_>, made: &[Made<'_>]) -> Vec<(String, Value)> {
@@ -115,7 +116,7 @@ impl<'a> Procedure<'a> {
     }
 
     /// The results that the last step names, else the last result that is no review; of reviews the beginning, and what failed.
-    fn answer(&self, turn: &Turn<'_>, made: &[Made<'_>]) -> String {
+    fn answer(&self, turn: &Turn<'_>, made: &[Made<'_>]) -> (String, Option<Undone>) {
         let fine: Vec<&Made<'_>> = made.iter().filter(|one| one.text.is_some()).collect();
         let named = self.named_in_the_end(&fine);
         let is_review = |one: &Made<'_>| {
@@ -127,13 +128,13 @@ impl<'a> Procedure<'a> {
         });
         let Some(main) = main else {
             let failed = made.iter().map(|one| told(one.tool, one.value));
-            return failed.collect::<Vec<_>>().join("\n");
+            return (failed.collect::<Vec<_>>().join("\n"), None);
         };
         let with_main = |one: &&&Made<'_>| {
             one.round == main.round && (named.is_empty() || one.tool == main.tool)
         };
         let together: Vec<&Made<'_>> = fine.iter().filter(with_main).copied().collect();
-        let body = passages::of(&together, turn);
+        let (body, is_found) = passages::of(&together, turn);
         let others = fine.iter().filter(|one| match named.is_empty() {
             true => one.round > main.round,
             false => one.tool != main.tool && named.iter().any(|n| std::ptr::eq(*n, **one)),
@@ -153,7 +154,8 @@ impl<'a> Procedure<'a> {
             .chain(failed)
             .chain(mark)
             .collect();
-        pieces.join("\n\n")
+        let undone = (!is_found).then_some(Undone::Part);
+        (pieces.join("\n\n"), undone)
     }
 
     /// The latest result of each that the last step names, in its order.

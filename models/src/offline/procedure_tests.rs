@@ -311,6 +311,10 @@ fn files_that_say_nothing_about_it_are_not_told() {
         said(&request),
         "Nothing about \"bananas\" is in refs/money.md, refs/mail.md."
     );
+    let Answer::Text(_, undone) = answer(&request) else {
+        panic!("it has an answer");
+    };
+    assert_eq!(undone, Some(crate::Undone::Part));
 }
 
 /// As supervisors offer agents that take a request in words.

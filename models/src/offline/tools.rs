@@ -67,8 +67,8 @@ fn next(request: &Request, turn: &Turn<'_>) -> Answer {
                 introduction(&request.tools)
             )),
             (Next::Calls(calls), _) => Answer::Calls(with_ids(request, calls)),
-            (Next::Answer(text), Fit::Yes) => Answer::text(text),
-            (Next::Answer(text), Fit::Unclear) => Answer::Text(
+            (Next::Answer(text, undone), Fit::Yes) => Answer::Text(text, undone),
+            (Next::Answer(text, _), Fit::Unclear) => Answer::Text(
                 format!("{text}\n\n{}", fitting::UNCLEAR),
                 Some(Undone::Part),
             ),
