@@ -17,7 +17,10 @@ const NONSENSE: &str = "knit me a sweater";
 /// spec: ORC-2.1, ORC-11.3
 #[test]
 fn a_request_that_nobody_takes_does_not_leave_with_0() {
-    let (system, _up) = System::up();
+    let (system, _up, http) = System::up_with_http();
+    let url = format!("http://{http}");
+    let called = system.run(&["a2a", "call", &url, NONSENSE], "");
+    assert_eq!(called.code, Some(1), "{called:?}");
     let chat = system.chat(&format!("{NONSENSE}\n"));
     assert_eq!(chat.code, Some(1), "{chat:?}");
     assert!(

@@ -15,7 +15,7 @@ use crate::{
 };
 use agenthub_outbound::Connector;
 use agenthub_sdk::proto::json::to_struct;
-use agenthub_terminal::{output, stop::Signals, usage::WrongUsage};
+use agenthub_terminal::{output, partial::Extent, stop::Signals, usage::WrongUsage};
 use anyhow::{anyhow, bail};
 use http::{HeaderName, HeaderValue};
 use serde_json::json;
@@ -84,7 +84,9 @@ pub(super) async fn run(connector: &Connector, mut args: Call) -> anyhow::Result
         };
         followed.map_err(|error| about(error, args.task.as_deref()))?;
         match printer.state {
-            None | Some(TaskState::Completed) => return Ok(ExitCode::SUCCESS),
+            None | Some(TaskState::Completed) => {
+                return Ok(Extent::of(printer.shortfall.as_ref()).code());
+            }
             Some(TaskState::InputRequired) if can_ask(&args) => {
                 let question = output::plain(&printer.words).into_owned();
                 let answer = tokio::select! {

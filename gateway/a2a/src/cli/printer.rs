@@ -4,7 +4,9 @@ use crate::{
     json::to_json,
     v1::{Artifact, Message, Part, Role, TaskState, part::Content, stream_response::Payload},
 };
+use agenthub_sdk::runs::Shortfall;
 use agenthub_terminal::output::plain;
+use serde_json::Value;
 
 /// Something to print.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub(super) struct Printer {
     pub(super) words: String,
     /// Id of the task.
     pub(super) task_id: String,
+    /// Shortfall of the answer, as its data say it.
+    pub(super) shortfall: Option<Shortfall>,
     /// State of the task; `None` if the answer is a message.
     pub(super) state: Option<TaskState>,
 }
@@ -84,7 +88,7 @@ impl Printer {
             }
             Payload::Message(message) => {
                 self.state = None;
-                self.words = text_of(&message.parts);
+                self.answered(&message.parts);
                 self.answer(&mut pieces);
             }
         }
@@ -94,10 +98,11 @@ impl Printer {
     fn status(&mut self, state: TaskState, message: Option<&Message>, pieces: &mut Vec<Piece>) {
         self.state = Some(state);
         let said = message.filter(|m| m.role() != Role::User);
-        let words = said.map(|m| text_of(&m.parts)).unwrap_or_default();
+        let parts = said.map_or(&[][..], |message| &message.parts);
+        let words = text_of(parts);
         match state {
             TaskState::Completed => {
-                self.words = words;
+                self.answered(parts);
                 self.answer(pieces);
             }
             TaskState::Working | TaskState::Submitted | TaskState::Unspecified => {
@@ -111,6 +116,15 @@ impl Printer {
                 self.words = words;
             }
         }
+    }
+
+    /// Takes in an answer; what it lacks, its words say.
+    fn answered(&mut self, parts: &[Part]) {
+        let is_mark = |part: &Part| Shortfall::of([&data_of(part)]).is_some();
+        let marks: Vec<Value> = parts.iter().map(data_of).collect();
+        self.shortfall = Shortfall::of(&marks);
+        let told: Vec<Part> = parts.iter().filter(|p| !is_mark(p)).cloned().collect();
+        self.words = text_of(&told);
     }
 
     fn answer(&mut self, pieces: &mut Vec<Piece>) {
@@ -144,11 +158,19 @@ impl Printer {
     }
 }
 
+/// The data of a part; null if it is none of data.
+fn data_of(part: &Part) -> Value {
+    match &part.content {
+        Some(Content::Data(_)) => to_json(part)["data"].clone(),
+        _ => Value::Null,
+    }
+}
+
 /// The parts in words; files by their names, data as JSON.
 fn text_of(parts: &[Part]) -> String {
     let words = |part: &Part| match &part.content {
         Some(Content::Text(text)) => text.clone(),
-        Some(Content::Data(_)) => to_json(part)["data"].to_string(),
+        Some(Content::Data(_)) => data_of(part).to_string(),
         Some(Content::Url(url)) => format!("[{} at {url}]", name_of(part)),
         Some(Content::Raw(bytes)) => format!("[{}, {} bytes]", name_of(part), bytes.len()),
         None => String::new(),
@@ -168,7 +190,7 @@ fn name_of(part: &Part) -> &str {
 #[cfg(test)]
 mod tests {
     use crate::{json::from_json, v1::StreamResponse};
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -222,6 +244,22 @@ mod tests {
             "(one)(two)",
         );
         check(&[status("WORKING", "one")], "(one)");
+    }
+
+    /// spec: SOP-8.7
+    #[test]
+    fn what_an_answer_lacks_is_kept_beside_its_words() {
+        let mut printer = Printer::default();
+        let marks = json!({"partial": true, "undone": "all", "results": []});
+        let event = json!({"message": {"messageId": "m", "role": "ROLE_AGENT", "parts": [{"text": "no"}, {"data": marks}]}});
+        let event: StreamResponse = from_json(event).expect("an event");
+        printer.take(&event.payload.expect("something"));
+        assert_eq!(printer.words, "no");
+        assert!(
+            printer
+                .shortfall
+                .is_some_and(|shortfall| shortfall.is_nothing())
+        );
     }
 
     #[test]
