@@ -72,7 +72,7 @@ impl Team {
         });
         let workflows = async {
             let journal = workflows.journal_or_memory();
-            let builder = workflows.lasting(agenthub_workflow::agent(journal));
+            let builder = workflows.lasting(agenthub_workflow::agent(hub, journal));
             let agent = start(telemetry.of(builder), hub, agenthub_workflow::NAME).await?;
             anyhow::Ok((agent, workflows))
         };

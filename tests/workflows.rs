@@ -1,17 +1,13 @@
 //! Workflows: from a file to the result, over refusals, people and crashes.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+mod kills;
 
-use agenthub_sdk::{Agent, Card, RunningAgent, Skill, TaskContext};
+use std::{fs, path::PathBuf};
+
 use serde_json::Value;
-use tokio::{runtime::Runtime, time::sleep};
 
 use crate::{
-    harness::{Finished, Process, System, eventually, free_address},
+    harness::{Finished, Process, System, eventually},
     http::send,
 };
 
@@ -22,7 +18,7 @@ fn example(name: &str) -> String {
 /// A file in the system's folder; its path.
 fn written(system: &System, name: &str, text: &str) -> String {
     let path = system.folder().join(name);
-    std::fs::write(&path, text).expect("the folder is there");
+    fs::write(&path, text).expect("the folder is there");
     path.display().to_string()
 }
 
@@ -119,134 +115,6 @@ fn what_is_wrong_is_said_before_anything_starts() {
     assert_eq!(fine.code, Some(0), "{fine:?}");
 }
 
-/// Calls of the worker, by step: the tasks that it had.
-type Calls = Arc<Mutex<BTreeMap<String, Vec<String>>>>;
-
-/// A worker that counts its calls, and takes its time for one step.
-struct Worker {
-    calls: Calls,
-    /// The step that it does not end.
-    held: Arc<Mutex<String>>,
-    runtime: Runtime,
-    agent: Option<RunningAgent>,
-}
-
-impl Worker {
-    fn start(hub: &str) -> Self {
-        let (calls, held) = (Calls::default(), Arc::new(Mutex::new(String::new())));
-        let runtime = Runtime::new().expect("threads");
-        let skill = Skill::new("work", "Work", "Works");
-        let (counted, holding) = (Arc::clone(&calls), Arc::clone(&held));
-        let agent = Agent::worker(Card::new("worker", "Works").skill(&skill)).on(
-            &skill,
-            move |task: TaskContext, text: String| {
-                let (counted, holding) = (Arc::clone(&counted), Arc::clone(&holding));
-                async move {
-                    let id = task.task_id().to_owned();
-                    {
-                        let mut calls = counted.lock().expect("no panic");
-                        calls.entry(text.clone()).or_default().push(id);
-                    }
-                    while *holding.lock().expect("no panic") == text {
-                        sleep(Duration::from_millis(10)).await;
-                    }
-                    format!("{text} is done")
-                }
-            },
-        );
-        let agent = runtime
-            .block_on(agent.start(hub))
-            .expect("the hub is there");
-        Self {
-            calls,
-            held,
-            runtime,
-            agent: Some(agent),
-        }
-    }
-
-    fn hold(&self, step: &str) {
-        *self.held.lock().expect("no panic") = step.to_owned();
-    }
-
-    fn wait_called(&self, step: &str) {
-        eventually(&format!("{step} is called"), || {
-            self.calls
-                .lock()
-                .expect("no panic")
-                .contains_key(step)
-                .then_some(())
-        });
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        if let Some(agent) = self.agent.take() {
-            self.runtime.block_on(agent.stop());
-        }
-    }
-}
-
-fn up(system: &System) -> Process {
-    let up = system.start(&[
-        "up",
-        "--json",
-        "--data",
-        "data",
-        "--grpc",
-        system.grpc(),
-        "--http",
-        "127.0.0.1:0",
-    ]);
-    up.line("the banner");
-    up
-}
-
-/// spec: EXE-4.1, EXE-4.2, EXE-4.3, EXE-4.4
-#[test]
-fn a_workflow_survives_kills_at_every_step_and_no_completed_step_runs_again() {
-    let system = System::bare(free_address());
-    let mut running = up(&system);
-    let worker = Worker::start(&system.hub());
-    system.wait_online("worker");
-    let steps = ["one", "two", "three"];
-    let file = written(
-        &system,
-        "chain.yaml",
-        "\
-steps:
-  one: { agent: worker, skill: work, text: one }
-  two: { agent: worker, skill: work, text: two, depends_on: [one] }
-  three: { agent: worker, skill: work, text: '${workflow.input.last}', depends_on: [two] }
-output: ${three.output.text}
-",
-    );
-    worker.hold(steps[0]);
-    let run = begun(&system, &file, r#"{"last": "three"}"#);
-    for (at, step) in steps.iter().enumerate() {
-        // Once while the agent is at it, and once when it may have answered.
-        worker.wait_called(step);
-        for next in [step, steps.get(at + 1).unwrap_or(&"")] {
-            worker.hold(next);
-            running.kill();
-            running = up(&system);
-        }
-    }
-    let ended = in_state(&system, &run, "completed");
-    assert!(ended.to_string().contains("three is done"), "{ended}");
-    let calls = worker.calls.lock().expect("no panic").clone();
-    for step in steps {
-        let tasks = &calls[step];
-        assert!(tasks.len() <= 2, "{step} was called {} times", tasks.len());
-        assert!(
-            tasks.iter().all(|task| *task == tasks[0]),
-            "{step}: {tasks:?}"
-        );
-    }
-    drop(running);
-}
-
 /// spec: EXE-9.5
 #[test]
 fn a_workflow_that_fails_says_which_step_and_why() {
@@ -297,4 +165,248 @@ fn over_http_a_workflow_is_started_once_for_each_key() {
     let (status, wrong) = post("three", r#"{"workflow": {}, "inptu": {}}"#);
     assert_eq!(status, 422, "{wrong}");
     assert!(wrong.to_string().contains("inptu"), "{wrong}");
+}
+
+/// spec: EXE-2.5
+#[test]
+fn a_workflow_of_another_file_is_a_run_of_its_own_for_each_item() {
+    let (system, _up) = System::up();
+    written(
+        &system,
+        "inner.yaml",
+        "input: { type: object, required: [who] }\nsteps:\n  greet: { agent: agent_echo, text: 'hi ${workflow.input.who}' }\noutput: ${greet.output.text}\n",
+    );
+    let outer = written(
+        &system,
+        "outer.yaml",
+        "steps:\n  all: { for_each: [ann, bob], parallel: 2, workflow: inner.yaml, input: { who: '${loop.item}' } }\noutput: ${all.output.iterations}\n",
+    );
+    let finished = system.run(&["workflow", "run", &outer], "");
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let result: Value = serde_json::from_str(&finished.stdout).expect("JSON");
+    assert_eq!(result, serde_json::json!(["Echo: hi ann", "Echo: hi bob"]));
+    assert!(
+        finished.stderr.contains("✓ all/1 (workflows)"),
+        "{finished:?}"
+    );
+    let runs = |more: &[&str]| {
+        let args = [&["runs", "list", "--json", "--mode", "workflow"], more].concat();
+        system.json(&args).len()
+    };
+    assert_eq!((runs(&[]), runs(&["--all"])), (1, 3));
+
+    written(
+        &system,
+        "inner.yaml",
+        "steps:\n  greet: { workflow: outer.yaml }\n",
+    );
+    let circle = system.run(&["workflow", "validate", "--offline", &outer], "");
+    assert_eq!(circle.code, Some(1), "{circle:?}");
+    assert!(
+        circle.stderr.contains("inner.yaml:2:") && circle.stderr.contains("within itself"),
+        "{circle:?}"
+    );
+    written(
+        &system,
+        "inner.yaml",
+        "input: { required: [whom] }\nsteps:\n  greet: { agent: agent_echo, txt: hi }\n",
+    );
+    let wrong = system.run(&["workflow", "run", &outer], "");
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    assert!(wrong.stderr.contains("inner.yaml:3:"), "{wrong:?}");
+}
+
+/// spec: EXE-4.5, EXE-8.1, EXE-8.2, EXE-8.3, EXE-8.4, EXE-8.5
+#[test]
+fn each_step_is_told_of_with_its_agent_its_attempts_and_its_times() {
+    let (system, _up) = System::up();
+    let file = written(
+        &system,
+        "tries.yaml",
+        "steps:\n  a: { agent: agent_echo, text: x }\n  b: { agent: agent_echo, text: y, depends_on: [a] }\n",
+    );
+    let finished = system.run(&["workflow", "run", &file, "--json"], "");
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    let frames = finished.stdout.lines();
+    let frames: Vec<Value> = frames
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let told = |frame: &Value| {
+        let data = &frame["data"];
+        assert!(
+            data["timestamp"]
+                .as_str()
+                .is_some_and(|at| at.ends_with('Z')),
+            "{frame}"
+        );
+        assert!(data["runId"].is_string(), "{frame}");
+        format!(
+            "{} {} {}",
+            data["stepName"], frame["message"], data["metadata"]["agent"]
+        )
+    };
+    let steps = frames.iter().filter(|frame| frame["type"] == "step");
+    assert_eq!(
+        steps.map(told).collect::<Vec<_>>(),
+        [
+            r#""a" "RUNNING" "agent_echo""#,
+            r#""a" "COMPLETED" "agent_echo""#,
+            r#""b" "RUNNING" "agent_echo""#,
+            r#""b" "COMPLETED" "agent_echo""#,
+        ]
+    );
+    assert_eq!(
+        frames.last().map(|last| last["type"].clone()),
+        Some("complete".into())
+    );
+    let table = system.run(&["runs", "steps", "latest"], "");
+    assert_eq!(table.code, Some(0), "{table:?}");
+    for part in ["STEP", "a ", "completed", "agent_echo", " ms"] {
+        assert!(table.stdout.contains(part), "{part}: {table:?}");
+    }
+}
+
+#[test]
+fn a_run_again_does_what_failed_and_two_runs_can_be_compared() {
+    let (system, _up) = System::up();
+    let file = written(
+        &system,
+        "again.yaml",
+        "input: { type: object, properties: { b: { type: string } } }\nsteps:\n  a: { agent: agent_echo, text: one }\n  b: { agent: agent_echo, \
+         text: 'two ${a.output.text}' }\n  c: { agent: '${workflow.input.b}', text: three }\n"
+            .replace("agent: '${workflow.input.b}'", "agent: agent_echo")
+            .replace("text: three", "text: '${b.output.deep.er}'")
+            .as_str(),
+    );
+    let failed = system.run(&["workflow", "run", &file], "");
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    let id = |state: &str| {
+        let runs = system.json(&["runs", "list", "--json", "--state", state]);
+        runs[0]["id"].as_str().expect("an id").to_owned()
+    };
+    let first = id("failed");
+    let retried = system.run(&["runs", "retry", &first, "--from", "b"], "");
+    assert_eq!(retried.code, Some(0), "{retried:?}");
+    let second = retried.stdout.trim().to_owned();
+    let ended = in_state(&system, &second, "failed");
+    assert_eq!(ended["resumes"], first.as_str(), "{ended}");
+    let steps = system.json(&["runs", "steps", &second, "--json"]);
+    let names: Vec<&str> = steps
+        .iter()
+        .filter_map(|step| step["step"].as_str())
+        .collect();
+    assert_eq!(names, ["b"], "a stands, and c fails before it asks anybody");
+    assert_eq!(steps[0]["request"]["text"], "two Echo: one", "{steps:?}");
+
+    let same = system.run(&["runs", "diff", &first, &first], "");
+    assert_eq!(same.code, Some(0), "{same:?}");
+    let differ = system.run(&["runs", "diff", &first, &second], "");
+    assert_eq!(differ.code, Some(3), "{differ:?}");
+    assert!(differ.stdout.contains("part at the step a"), "{differ:?}");
+
+    let none = system.run(&["runs", "retry", &first, "--from", "z"], "");
+    assert_eq!(none.code, Some(2), "{none:?}");
+    assert!(none.stderr.contains("there is no step `z`"), "{none:?}");
+}
+
+#[test]
+fn a_secret_reaches_its_agent_and_is_in_no_journal() {
+    let system = System::bare(crate::harness::free_address());
+    let file = written(
+        &system,
+        "secret.yaml",
+        "steps:\n  a: { agent: agent_echo, text: 'key ${secret.TOKEN}' }\noutput: ${a.output.text}\n",
+    );
+    let up = |environment: &[(&str, &PathBuf)]| -> Process {
+        let args = [
+            "up",
+            "--json",
+            "--grpc",
+            system.grpc(),
+            "--http",
+            "127.0.0.1:0",
+        ];
+        let up = Process::start_in(environment, system.folder(), &system.hub(), &args);
+        up.line("the banner");
+        up
+    };
+    let without = up(&[]);
+    let refused = system.run(&["workflow", "run", &file], "");
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(
+        refused.stderr.contains("AGENTHUB_SECRET_TOKEN"),
+        "{refused:?}"
+    );
+    without.kill();
+    let _up = up(&[("AGENTHUB_SECRET_TOKEN", &PathBuf::from("s3cr3t-value"))]);
+    let finished = system.run(&["workflow", "run", &file], "");
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert_eq!(finished.stdout.trim(), "Echo: key [secret TOKEN]");
+    let runs = system.folder().join(".agenthub/runs");
+    let journal = fs::read_dir(&runs).expect("the folder is there").flatten();
+    let journals =
+        journal.filter(|file| file.file_name().to_string_lossy().starts_with("workflows"));
+    let mut count = 0;
+    for file in journals {
+        let bytes = fs::read(file.path()).expect("it can be read");
+        let is_there = bytes.windows(12).any(|part| part == b"s3cr3t-value");
+        assert!(!is_there, "{}", file.path().display());
+        count += 1;
+    }
+    assert!(count > 0, "there is a journal");
+}
+
+/// The first steps of the guide, as somebody who reads it takes them.
+#[test]
+fn the_workflow_of_the_guide_is_written_run_and_done_again() {
+    let (system, _up) = System::up();
+    let guide = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/WORKFLOWS.md"));
+    let guide = guide.expect("it is there");
+    let behind = guide
+        .split_once("Save this as `invite.yaml`")
+        .expect("it is in the guide")
+        .1;
+    let text = behind
+        .split("```yaml\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next());
+    let text = text.expect("there is a file");
+    let broken = written(
+        &system,
+        "broken.yaml",
+        &text.replace("[allowed]", "[alowed]"),
+    );
+    let refused = system.run(&["workflow", "validate", &broken], "");
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(
+        refused.stderr.contains("did you mean `allowed`?"),
+        "{refused:?}"
+    );
+    let file = written(&system, "invite.yaml", text);
+    let run = begun(
+        &system,
+        &file,
+        r#"{"event": "our open day", "people": ["Ann", "Bob"]}"#,
+    );
+    in_state(&system, &run, "awaiting-approval");
+    let approved = system.run(&["runs", "approve", &run], "");
+    assert_eq!(approved.code, Some(0), "{approved:?}");
+    let watched = system.run(&["runs", "watch", &run], "");
+    assert_eq!(watched.code, Some(0), "{watched:?}");
+    let result: Value = serde_json::from_str(&watched.stdout).expect("JSON");
+    assert_eq!(result, serde_json::json!({"sent": 2}));
+    let retried = system.run(&["runs", "retry", "latest", "--from", "send"], "");
+    assert_eq!(retried.code, Some(0), "{retried:?}");
+    let again = retried.stdout.trim();
+    in_state(&system, again, "completed");
+    let steps = system.json(&["runs", "steps", again, "--json"]);
+    let names: Vec<&str> = steps
+        .iter()
+        .filter_map(|step| step["step"].as_str())
+        .collect();
+    assert_eq!(
+        names,
+        ["send/0", "send/1"],
+        "the draft and the approval stand"
+    );
 }

@@ -3,6 +3,8 @@
 //! The same journal gives the same frames under the same numbers, whoever reads it and whenever. Notes and progress of steps are frames as
 //! they are; the rest follows from what began and what came back.
 
+mod workflow;
+
 use std::collections::BTreeMap;
 
 use agenthub_proto::{cortex::Frame as Wire, json};
@@ -16,6 +18,7 @@ use agenthub_sdk::{
 };
 use serde_json::{Value, json};
 
+use self::workflow::WORKFLOW;
 use crate::{
     chat::{projection::Projection, turn::ChatTurn},
     frame,
@@ -180,6 +183,30 @@ impl Frames {
             RunEvent::Noted { value, .. } | RunEvent::Progressed { value, .. } => {
                 Draft::written(value).into_iter().collect()
             }
+            RunEvent::StepBegun {
+                step, what, at_ms, ..
+            } if self.strategy == WORKFLOW => {
+                let own = workflow::begun(&self.run, step, what, *at_ms);
+                let asked = match what {
+                    StepRequest::ApprovalAsked(_) => self.begun(step, what),
+                    _ => Vec::new(),
+                };
+                own.into_iter().chain(asked).collect()
+            }
+            RunEvent::StepEnded {
+                step,
+                result,
+                spent,
+                at_ms,
+                ..
+            } if self.strategy == WORKFLOW => {
+                let decided = match result {
+                    StepResult::Decided(_) => self.ended(step, result, *spent, *at_ms),
+                    _ => Vec::new(),
+                };
+                let own = workflow::ended(&self.run, step, result, *at_ms);
+                decided.into_iter().chain(own).collect()
+            }
             RunEvent::StepBegun { step, what, .. } => self.begun(step, what),
             RunEvent::StepEnded {
                 step,
@@ -203,7 +230,15 @@ impl Frames {
         if self.strategy == ChatTurn.name() {
             return self.chat(&RunEvent::Started(started.clone()));
         }
-        vec![Draft::new("start", "at work")]
+        let start = Draft::new("start", "at work");
+        let plan = &started.input["plan"];
+        match self.strategy == WORKFLOW && plan.is_object() {
+            true => {
+                let plan = json!({ "plan": plan, "version": 1 });
+                vec![start, Draft::new("plan_update", "").data(plan)]
+            }
+            false => vec![start],
+        }
     }
 
     fn begun(&mut self, step: &StepId, what: &StepRequest) -> Vec<Draft> {

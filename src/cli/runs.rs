@@ -196,6 +196,47 @@ pub(crate) enum Runs {
         #[command(flatten)]
         json: Json,
     },
+    /// Starts a workflow again that has ended, as a run of its own: what stands of it is not done again
+    #[command(after_long_help = RETRY)]
+    Retry {
+        /// Its id, or the beginning of it, or latest
+        #[arg(add = ArgValueCompleter::new(complete::runs))]
+        id: String,
+        /// The step from which on all is done again [default: the first one that came to nothing]
+        #[arg(long, value_name = "STEP")]
+        from: Option<String>,
+        /// Another input: a file of YAML or JSON, JSON itself, or - for standard input
+        #[arg(long, value_name = "FILE|JSON")]
+        input: Option<String>,
+        #[command(flatten)]
+        at: CortexAt,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Shows where two runs part: the steps that differ, and in what
+    #[command(after_long_help = DIFF)]
+    Diff {
+        /// The one run
+        #[arg(add = ArgValueCompleter::new(complete::runs))]
+        first: String,
+        /// The other one
+        #[arg(add = ArgValueCompleter::new(complete::runs))]
+        second: String,
+        #[command(flatten)]
+        at: CortexAt,
+        #[command(flatten)]
+        json: Json,
+    },
+    /// Shows what each step of a run did, attempt by attempt, with its times
+    Steps {
+        /// Its id, or the beginning of it, or latest
+        #[arg(add = ArgValueCompleter::new(complete::runs))]
+        id: String,
+        #[command(flatten)]
+        at: CortexAt,
+        #[command(flatten)]
+        json: Json,
+    },
     /// Shows who handed what to whom
     Graph {
         /// Its id, or the beginning of it, or latest
@@ -253,6 +294,13 @@ pub(crate) enum Runs {
 const WATCH: &str = "\
 Where no hub was named and none listens at the default address, the hub, Cortex and the agents run in this process until the run is over: \
 so a run whose process was killed is finished. Ctrl-C leaves; the run goes on where Cortex is. Exit codes as of `agenthub run`.";
+
+const RETRY: &str = "\
+A step that asks for the same as in the earlier run, and came to something there, is not done again; neither is an approval of the same. With --from, all \
+steps before STEP stand, and STEP and those that depend on it are done again. Prints the id of the new run; `agenthub runs watch ID` shows it.";
+
+const DIFF: &str = "\
+Exit codes: 0 the runs are the same; 3 they differ.";
 
 /// The states of runs.
 const STATES: [&str; 7] = [
@@ -328,6 +376,9 @@ impl Runs {
             | Self::Cancel { at, .. }
             | Self::Resume { at, .. }
             | Self::Graph { at, .. }
+            | Self::Retry { at, .. }
+            | Self::Diff { at, .. }
+            | Self::Steps { at, .. }
             | Self::Approve { at, .. }
             | Self::Refuse { at, .. }
             | Self::Results { at, .. } => at,

@@ -3,16 +3,21 @@
 use std::process::ExitCode;
 
 use agenthub_proto::{
-    cortex::{Constraints, ListRunsRequest, RecordResultsRequest, ResumeRunRequest, RunBudget},
+    cortex::{
+        Constraints, ListRunsRequest, RecordResultsRequest, ResumeRunRequest, RetryRunRequest,
+        RunBudget,
+    },
     json::{self as convert},
 };
 use agenthub_terminal::{
+    diff, faults,
     flags::Json,
     ids::{LATEST, meant},
-    listing::runs as listing,
+    listing::{runs as listing, steps as attempts},
     output,
     run::{Answer, Line, ResultFile, Trouble, Watching, answer, user, watch, width},
     stop::Signals,
+    usage::WrongUsage,
 };
 use anyhow::Context;
 use serde_json::{Map, Value};
@@ -29,6 +34,9 @@ use crate::{
 
 /// The latest runs among which the beginning of an id is looked for.
 const LOOKED_AT: usize = 2_000;
+
+/// The exit code of two runs that differ.
+const DIFFER: u8 = 3;
 
 /// Shows, cancels and resumes runs, and answers what they ask.
 pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitCode> {
@@ -101,6 +109,60 @@ pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitC
             match json.json {
                 true => output::json(&run)?,
                 false => output::line(&run.id)?,
+            }
+        }
+        Runs::Retry {
+            id,
+            from,
+            input,
+            json,
+            ..
+        } => {
+            let input = match input.as_deref().map(agenthub_workflow::cli::input) {
+                None => None,
+                Some(Ok(input)) => Some(convert::to_struct(&Value::Object(input))),
+                Some(Err(found)) => {
+                    found.iter().for_each(faults::show);
+                    return Err(WrongUsage("nothing was started".to_owned()).into());
+                }
+            };
+            let request = RetryRunRequest {
+                id: run_id(&line, id).await?,
+                from: from.unwrap_or_default(),
+                input,
+            };
+            let run = match line.retry(request).await {
+                Err(Trouble::Invalid { why, .. }) => return Err(WrongUsage(why).into()),
+                run => run?,
+            };
+            match json.json {
+                true => output::json(&run)?,
+                false => output::line(&run.id)?,
+            }
+        }
+        Runs::Diff {
+            first,
+            second,
+            json,
+            ..
+        } => {
+            let first = line.steps(&run_id(&line, first).await?).await?;
+            let second = line.steps(&run_id(&line, second).await?).await?;
+            let (first, second) = (attempts::records(&first), attempts::records(&second));
+            let found = diff::differences(&first, &second);
+            match json.json {
+                true => output::line(attempts::difference_json(&found).to_string())?,
+                false => output::line(attempts::difference(&found))?,
+            }
+            if !found.is_empty() {
+                return Ok(ExitCode::from(DIFFER));
+            }
+        }
+        Runs::Steps { id, json, .. } => {
+            let steps = line.steps(&run_id(&line, id).await?).await?;
+            match json.json {
+                true => steps.iter().try_for_each(output::json)?,
+                false => output::line(attempts::steps(&steps))?,
             }
         }
         Runs::Graph { id, format, .. } => {

@@ -3,6 +3,7 @@
 pub mod mail;
 pub mod runs;
 mod state;
+pub mod steps;
 pub mod watched;
 
 use std::time::SystemTime;

@@ -18,6 +18,7 @@ mod screen;
 mod steps;
 mod watch;
 mod work;
+mod workflow_steps;
 
 pub use asked::{Answer, Asking, answer};
 pub(crate) use bundle::Verdict;

@@ -218,6 +218,14 @@ impl Cortex for Service {
         Err(Status::failed_precondition("run is working: wait for it"))
     }
 
+    async fn get_run_steps(&self, _: Request<pb::GetRunStepsRequest>) -> Answer<pb::RunSteps> {
+        Ok(Response::new(pb::RunSteps::default()))
+    }
+
+    async fn retry_run(&self, _: Request<pb::RetryRunRequest>) -> Answer<pb::Run> {
+        Err(Status::failed_precondition("run is working: wait for it"))
+    }
+
     async fn decide_approval(
         &self,
         request: Request<pb::DecideApprovalRequest>,

@@ -3,6 +3,7 @@
 
 mod kind;
 mod naming;
+mod nested;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -100,6 +101,7 @@ impl WrittenCall<'_> {
             skill: self.skill,
             text,
             input,
+            plan: None,
         }
     }
 }
@@ -129,6 +131,20 @@ fn work(step: &file::Step, kind: Kind, at: &At, findings: &mut Vec<Finding>) -> 
                 input,
             };
             Work::Call(call.read(at, findings))
+        }
+        Kind::Plan => Work::Call(nested::call(step, input, at, findings)),
+        Kind::Event => {
+            let Some(filter) = &step.wait_for else {
+                return Work::Join(BTreeMap::new());
+            };
+            let matching = Value::Object(filter.matching.clone().unwrap_or_default());
+            let matching_at = within(&within(at, "wait_for"), "match");
+            Work::Event {
+                event: filter.event.clone(),
+                from: filter.from.clone().unwrap_or_default(),
+                matching: template(&matching, &matching_at, findings),
+                matching_at,
+            }
         }
         Kind::Wait => Work::Wait(step.wait.as_ref().map_or(0, Duration::ms)),
         Kind::Approve => {

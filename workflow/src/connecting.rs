@@ -81,6 +81,11 @@ impl<'w> Checking<'w> {
                     self.references(text, &within(&step.at, "approve"), visible);
                     self.references(input, input_at, visible);
                 }
+                Work::Event {
+                    matching,
+                    matching_at,
+                    ..
+                } => self.references(matching, matching_at, visible),
                 Work::Steps(inner) => {
                     let around: Vec<&Step> = outer.iter().copied().chain(&graph.steps).collect();
                     let around: Vec<&Step> = around
@@ -106,7 +111,7 @@ impl<'w> Checking<'w> {
         if let Some(input) = &call.input {
             self.references(input, &call.input_at, visible);
         }
-        if self.findings.len() > before {
+        if self.findings.len() > before || call.plan.is_some() {
             return;
         }
         let payload = call
@@ -199,6 +204,9 @@ impl<'w> Checking<'w> {
         snippet: Option<&str>,
         visible: &Visible,
     ) {
+        if let Source::Secret(_) = reference.source {
+            return;
+        }
         let found = match self.may_be_missing(reference) {
             Some(field) => Some((
                 format!("`{field}` may not be given"),

@@ -1,6 +1,6 @@
 //! Draws a workflow: its steps and how they follow one another.
 
-use crate::model::{Graph, Join, Step, Work, Workflow};
+use crate::model::{Call, Graph, Join, Step, Work, Workflow};
 
 /// The longest label, in characters.
 const MAX_LABEL: usize = 80;
@@ -73,12 +73,16 @@ fn edges(nodes: &[Node<'_>]) -> Vec<Edge> {
 fn label(step: &Step) -> Vec<String> {
     let mut lines = vec![step.name.clone()];
     lines.extend(match &step.work {
+        Work::Call(Call {
+            plan: Some(plan), ..
+        }) => Some(format!("workflow {}", plan.name)),
         Work::Call(call) => match (&*call.agent, &*call.skill) {
             (agent, "") => Some(agent.to_owned()),
             ("", skill) => Some(format!("any agent with {skill}")),
             (agent, skill) => Some(format!("{agent}, {skill}")),
         },
         Work::Wait(ms) => Some(format!("wait {} s", *ms as f64 / 1_000.0)),
+        Work::Event { event, .. } => Some(format!("wait for {event}")),
         Work::Approve { .. } => Some("a person approves".to_owned()),
         Work::Decide { condition, .. } => Some(condition.to_string()),
         Work::Join(_) => match step.join {
@@ -144,7 +148,7 @@ fn mermaid_node(node: &Node<'_>, depth: usize, text: &mut String) {
     }
     let (open, close) = match node.step.work {
         Work::Call(_) | Work::Steps(_) => ("[", "]"),
-        Work::Wait(_) => ("([", "])"),
+        Work::Wait(_) | Work::Event { .. } => ("([", "])"),
         Work::Approve { .. } => ("[/", "/]"),
         Work::Decide { .. } => ("{", "}"),
         Work::Join(_) => ("((", "))"),
@@ -197,7 +201,7 @@ fn dot_node(node: &Node<'_>, depth: usize, text: &mut String) {
     let indent = "  ".repeat(depth);
     let shape = match node.step.work {
         Work::Call(_) | Work::Steps(_) => "",
-        Work::Wait(_) => ", shape=ellipse",
+        Work::Wait(_) | Work::Event { .. } => ", shape=ellipse",
         Work::Approve { .. } => ", shape=parallelogram",
         Work::Decide { .. } => ", shape=diamond",
         Work::Join(_) => ", shape=circle",

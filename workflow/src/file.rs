@@ -37,10 +37,47 @@ pub(crate) struct File {
     pub(crate) start_step: Option<String>,
     /// The steps: a mapping by their names, or a list of steps with an `id` each.
     pub(crate) steps: Steps,
+    /// Circuit breakers by agent.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) breakers: BTreeMap<String, Breaker>,
     /// Template of the result. Without it, the result has the output of each step by its name.
     pub(crate) output: Option<Value>,
     /// Time for the whole run, such as `10m`, for who starts it.
     pub(crate) timeout: Option<Duration>,
+}
+
+/// A workflow in a step: the path of its file, or the workflow itself.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Nested {
+    File(#[schemars(length(min = 1))] String),
+    Inline(Map<String, Value>),
+}
+
+/// Circuit breaker of an agent: after some failures in a row, it is not asked for a while.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Breaker {
+    /// Failures in a row after which the agent is not asked.
+    #[schemars(range(min = 1, max = 1000))]
+    pub(crate) failures: u32,
+    /// Time for which it is not asked, such as `30s`; then one request is let through.
+    pub(crate) pause: Duration,
+}
+
+/// A message of the hub that a step waits for.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EventFilter {
+    /// Task type of the message.
+    #[schemars(length(min = 1, max = 255))]
+    pub(crate) event: String,
+    /// The agent or client that sends it; anybody if not given.
+    #[schemars(length(min = 1))]
+    pub(crate) from: Option<String>,
+    /// Fields that its data must have: templates by field.
+    #[serde(rename = "match")]
+    pub(crate) matching: Option<Map<String, Value>>,
 }
 
 /// A step.
@@ -74,6 +111,10 @@ pub(crate) struct Step {
 
     /// Waits for this time, such as `30s`.
     pub(crate) wait: Option<Duration>,
+    /// Waits for a message of the hub.
+    pub(crate) wait_for: Option<EventFilter>,
+    /// Carries out another workflow with `input`, as a run of its own: the path of its file, from the folder of this one, or the workflow itself.
+    pub(crate) workflow: Option<Nested>,
     /// Asks a person for approval, with these words: a template. What is in `input` is shown to the person.
     pub(crate) approve: Option<String>,
     /// Decides by this expression which of the steps in `then` and `else` go on.

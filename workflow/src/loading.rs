@@ -10,6 +10,7 @@ use crate::{
     finding::{Finding, placed},
     mending::Mended,
     model::Workflow,
+    nested_files::{self, Chain},
     reading,
 };
 
@@ -30,8 +31,23 @@ pub(crate) fn load_with_document(
     path: &Path,
     offers: Option<&Offers>,
 ) -> Result<(Workflow, Value), Vec<Fault>> {
-    let source = reading::source(path)?;
+    load_within(path, offers, &Chain::begin(path))
+}
+
+/// The same of a file that others may have named.
+pub(crate) fn load_within(
+    path: &Path,
+    offers: Option<&Offers>,
+    chain: &Chain,
+) -> Result<(Workflow, Value), Vec<Fault>> {
+    let mut source = reading::source(path)?;
     let mut faults = source.repeated;
+    let own = (&source.text, &source.tree);
+    if let Err(found) = nested_files::put_in(&mut source.document, path, own, offers, chain) {
+        // What the files in it are is not known, so the rest is told of once they are right.
+        faults.extend(found);
+        return Err(faults);
+    }
     let stem = path.file_stem().map(|stem| stem.to_string_lossy());
     match checked(&source.document, &stem.unwrap_or_default(), offers) {
         Ok(workflow) if faults.is_empty() => Ok((workflow, source.document)),
@@ -57,7 +73,8 @@ pub fn read(document: &Value, offers: Option<&Offers>) -> Result<Workflow, Vec<S
     checked(document, "workflow", offers).map_err(told)
 }
 
-fn checked(
+/// A workflow of a document, or all that is wrong with it.
+pub(crate) fn checked(
     document: &Value,
     name: &str,
     offers: Option<&Offers>,

@@ -1,6 +1,9 @@
 //! A workflow as it is carried out, whichever form its file has.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use serde_json::Value;
 
@@ -10,6 +13,9 @@ use crate::{
     finding::At,
     template::Template,
 };
+
+/// The skill by which a run of a workflow is asked for, and the type of such tasks.
+pub const RUN: &str = "workflow_run";
 
 /// A workflow that was read.
 #[derive(Clone, Debug)]
@@ -38,12 +44,47 @@ impl Workflow {
     }
 }
 
+/// Circuit breaker of an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Breaker {
+    /// Failures in a row after which the agent is not asked.
+    pub(crate) failures: u32,
+    /// Time for which it is not asked.
+    pub(crate) pause_ms: u64,
+}
+
 /// Steps that depend on one another, each behind those that it waits for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Graph {
     pub(crate) steps: Vec<Step>,
     /// The step whose output is that of all; without it, their outputs stand under their names.
     pub(crate) result: Option<String>,
+}
+
+impl Workflow {
+    /// Names of the secrets that its steps, and those of workflows in it, hand to agents.
+    pub(crate) fn secrets(&self) -> BTreeSet<String> {
+        let mut secrets = BTreeSet::new();
+        for step in self.graph.all() {
+            let work = match &step.work {
+                Work::Call(call) => Some(call),
+                _ => None,
+            };
+            for call in work.into_iter().chain(&step.compensate) {
+                secrets.extend(call.secrets());
+                secrets.extend(call.plan.iter().flat_map(|plan| plan.secrets.clone()));
+            }
+        }
+        secrets
+    }
+}
+
+impl Call {
+    /// Names of the secrets that are handed to the agent.
+    pub(crate) fn secrets(&self) -> BTreeSet<String> {
+        let templates = self.text.iter().chain(&self.input);
+        templates.flat_map(Template::secrets).collect()
+    }
 }
 
 impl Graph {
@@ -131,6 +172,15 @@ pub(crate) enum Work {
     Call(Call),
     /// A time passes, in milliseconds.
     Wait(u64),
+    /// A message of the hub is waited for.
+    Event {
+        event: String,
+        /// The sender; empty for anybody.
+        from: String,
+        matching: Template,
+        /// Path of `match` in the document.
+        matching_at: At,
+    },
     /// A person is asked.
     Approve {
         text: Template,
@@ -159,12 +209,23 @@ pub(crate) struct Call {
     pub(crate) skill: String,
     pub(crate) text: Option<Template>,
     pub(crate) input: Option<Template>,
+    /// The workflow that is carried out, if that is what is asked for.
+    pub(crate) plan: Option<SubPlan>,
     /// Path of the question in the document.
     pub(crate) at: At,
     /// Path of the agent in the document.
     pub(crate) agent_at: At,
     /// Path of the input in the document.
     pub(crate) input_at: At,
+}
+
+/// A workflow that is a step of another.
+#[derive(Clone, Debug)]
+pub(crate) struct SubPlan {
+    pub(crate) name: String,
+    pub(crate) document: Arc<Value>,
+    /// Names of the secrets that it hands to agents.
+    pub(crate) secrets: BTreeSet<String>,
 }
 
 /// The repetition of a step.

@@ -1,7 +1,7 @@
 //! Reads a workflow: a file, or a document that somebody sends.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs::File as Opened,
     io::{self, Read},
     path::Path,
@@ -20,7 +20,7 @@ use crate::{
     file::{self, File},
     finding::{At, Finding},
     graph, input_schema, linear,
-    model::{Graph, Workflow},
+    model::{Breaker, Graph, Workflow},
     template::template,
     uses,
 };
@@ -173,6 +173,22 @@ pub(crate) fn made(document: &Value, name: &str) -> (Option<Workflow>, Vec<Findi
         output,
     };
     (Some(workflow), findings)
+}
+
+/// The breakers of a workflow that was read before.
+pub(crate) fn breakers_of(document: &Value) -> BTreeMap<String, Breaker> {
+    let written = BTreeMap::<String, file::Breaker>::deserialize(&document["breakers"]);
+    let breakers = written
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(agent, breaker)| {
+            let breaker = Breaker {
+                failures: breaker.failures,
+                pause_ms: breaker.pause.ms(),
+            };
+            (agent, breaker)
+        });
+    breakers.collect()
 }
 
 fn output(

@@ -18,6 +18,8 @@ pub(crate) enum Source {
     Loop,
     /// A step: its output, its state or its error.
     Step(String, Field),
+    /// A secret, by its name. It is put in when the request goes out.
+    Secret(String),
 }
 
 /// Something that there is of a step.
@@ -75,6 +77,9 @@ impl Reference {
         }
         let source = match (first, second) {
             ("workflow", Some("input")) => Source::Input,
+            ("secret", Some(name)) if is_name(name) && path.is_empty() => {
+                Source::Secret(name.to_owned())
+            }
             ("loop", Some(field)) if is_name(field) => {
                 let path = std::iter::once(field.to_owned()).chain(path).collect();
                 let source = Source::Loop;
@@ -96,6 +101,7 @@ impl Reference {
             Source::Input => "workflow.input".to_owned(),
             Source::Loop => "loop".to_owned(),
             Source::Step(step, field) => format!("steps[\"{step}\"].{}", field.name()),
+            Source::Secret(name) => format!("secret.{name}"),
         };
         for part in &self.path {
             match part.bytes().all(|b| b.is_ascii_digit()) {
@@ -113,6 +119,7 @@ impl fmt::Display for Reference {
             Source::Input => f.write_str("workflow.input")?,
             Source::Loop => f.write_str("loop")?,
             Source::Step(step, field) => write!(f, "{step}.{}", field.name())?,
+            Source::Secret(name) => write!(f, "secret.{name}")?,
         }
         for part in &self.path {
             write!(f, ".{part}")?;

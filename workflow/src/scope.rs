@@ -39,6 +39,11 @@ pub(crate) enum Lookup<'v> {
     NotThere,
 }
 
+/// The text that stands for a secret until a request goes out.
+pub(crate) fn placeholder(name: &str) -> String {
+    format!("\u{e000}secret {name}\u{e001}")
+}
+
 impl Scope<'_> {
     fn step(&self, name: &str) -> Option<&StepValue> {
         let own = self.steps.get(name);
@@ -54,6 +59,7 @@ impl Scope<'_> {
     pub(crate) fn find(&self, reference: &Reference) -> Lookup<'_> {
         let from = match &reference.source {
             Source::Input => self.input,
+            Source::Secret(name) => return Lookup::Value(Cow::Owned(placeholder(name).into())),
             Source::Loop => match self.item() {
                 Some(item) => item,
                 None => return Lookup::NotThere,

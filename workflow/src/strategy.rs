@@ -6,6 +6,8 @@
 
 mod compensating;
 mod evaluating;
+mod outline;
+mod reusing;
 mod working;
 
 #[cfg(test)]
@@ -13,11 +15,18 @@ pub(crate) mod tests;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use agenthub_sdk::runs::{Facts, Memory, Next, RunOutcome, Strategy};
+use agenthub_sdk::runs::{
+    self, Effect, Facts, Memory, Next, RunOutcome, StepId, StepResult, Strategy,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::evaluating::{Evaluation, Standing};
+pub(crate) use self::{
+    outline::outline,
+    reusing::{Reused, before},
+    working::{EVENT, EventQuery, SECRETS},
+};
 use crate::{
     loading::read,
     model::Workflow,
@@ -34,11 +43,23 @@ pub struct Input {
     pub workflow: Value,
     /// Its input; whoever starts the run has checked it against the workflow's schema, and filled in defaults.
     pub input: Value,
+    /// The steps as a plan, for those who watch.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub plan: Value,
+    /// Results of an earlier run that stand for those of this one.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) reused: BTreeMap<StepId, Reused>,
+    /// The run that this one goes on from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resumes: Option<String>,
 }
 
 /// Carries out workflows.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkflowRun;
+
+/// Step of a run that ends the time for it.
+const TIME_LIMIT: &str = "time-limit";
 
 impl WorkflowRun {
     /// The strategy's name in journals.
@@ -51,6 +72,7 @@ struct Reading {
     run: String,
     workflow: Arc<Workflow>,
     input: Value,
+    reused: Arc<BTreeMap<StepId, Reused>>,
 }
 
 impl Reading {
@@ -61,6 +83,7 @@ impl Reading {
             run: input.run,
             workflow: Arc::new(workflow),
             input: input.input,
+            reused: Arc::new(input.reused),
         })
     }
 }
@@ -95,7 +118,7 @@ impl Strategy for WorkflowRun {
 fn next(facts: &Facts, reading: &Reading) -> Next {
     let workflow = &reading.workflow;
     let begun_ms = facts.started().map_or(0, |started| started.at_ms);
-    let mut evaluation = Evaluation::new(facts, &reading.run);
+    let mut evaluation = Evaluation::new(facts, &reading.run, &reading.reused);
     let mut scope = Scope {
         input: &reading.input,
         outer: None,
@@ -103,8 +126,20 @@ fn next(facts: &Facts, reading: &Reading) -> Next {
         steps: BTreeMap::new(),
     };
     let standing = evaluation.graph(&workflow.graph, &mut scope, "", begun_ms);
+    let limit = workflow.timeout_ms.map(|time_ms| {
+        let until_ms = begun_ms.saturating_add(time_ms);
+        runs::Step::new(TIME_LIMIT, Effect::Wait(until_ms))
+    });
+    let is_over = |limit: &runs::Step| facts.result(limit) == Some(&StepResult::Woke);
     let failure = match standing {
-        Standing::Working => return Next::Steps(evaluation.wanted),
+        _ if limit.as_ref().is_some_and(is_over) => {
+            let time = workflow.timeout_ms.unwrap_or_default() as f64 / 1_000.0;
+            format!("the time for it, {time} s, is over")
+        }
+        Standing::Working => {
+            evaluation.wanted.extend(limit);
+            return Next::Steps(evaluation.wanted);
+        }
         Standing::Failed(failure) => failure.to_string(),
         Standing::Done(_) => match result(workflow, &scope) {
             Ok(outcome) => return Next::Finish(outcome),

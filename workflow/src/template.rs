@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::{
     expression::{Expression, ExpressionError},
     finding::{At, Finding, within},
-    reference::Reference,
+    reference::{Reference, Source},
     scope::{Lookup, Scope},
 };
 
@@ -256,6 +256,19 @@ impl Template {
         let mut all = Vec::new();
         gather(self, &At::new(), &mut all);
         all
+    }
+
+    /// Names of the secrets in it.
+    pub(crate) fn secrets(&self) -> Vec<String> {
+        let inserts = self.inserts().into_iter();
+        let names = inserts.filter_map(|(_, insert)| match insert {
+            Insert::Reference(Reference {
+                source: Source::Secret(name),
+                ..
+            }) => Some(name.clone()),
+            _ => None,
+        });
+        names.collect()
     }
 
     /// Its value in a scope; nothing if it is a reference to what a step did not give.

@@ -18,6 +18,8 @@ struct Use {
     /// As it is written, if that is part of a text.
     snippet: Option<String>,
     read: Read,
+    /// True where it goes to an agent.
+    may_be_secret: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -40,6 +42,7 @@ fn of_template(template: &Template, at: &At) -> Vec<Use> {
                     at,
                     snippet,
                     read: Read::Reference(reference.clone()),
+                    may_be_secret: false,
                 }],
                 Insert::Expression(expression) => of_expression(expression, &at, snippet),
             }
@@ -69,6 +72,7 @@ fn of_expression(expression: &Expression, at: &At, snippet: Option<String>) -> V
         at: at.clone(),
         snippet: snippet.clone(),
         read,
+        may_be_secret: false,
     };
     reads.into_iter().map(of).collect()
 }
@@ -78,7 +82,11 @@ fn of_call(call: &Call) -> Vec<Use> {
     let text = text.flat_map(|text| of_template(text, &within(&call.at, "text")));
     let input = call.input.iter();
     let input = input.flat_map(|input| of_template(input, &call.input_at));
-    text.chain(input).collect()
+    let to_agent = |one: Use| Use {
+        may_be_secret: call.plan.is_none(),
+        ..one
+    };
+    text.chain(input).map(to_agent).collect()
 }
 
 /// Values that the work of a step reads, for each item of a loop.
@@ -94,6 +102,11 @@ fn of_work(step: &Step) -> Vec<Use> {
             uses.extend(of_template(input, input_at));
             uses
         }
+        Work::Event {
+            matching,
+            matching_at,
+            ..
+        } => of_template(matching, matching_at),
         Work::Decide { condition, at } => of_expression(condition, at, None),
         Work::Wait(_) | Work::Join(_) | Work::Steps(_) => Vec::new(),
     }
@@ -245,6 +258,14 @@ impl Around<'_> {
         let (step, field) = match &one.read {
             Read::Reference(reference) => match &reference.source {
                 Source::Input => return,
+                Source::Secret(name) => {
+                    if !one.may_be_secret {
+                        let message = format!("the secret `{name}` can't be read here");
+                        let help = "secrets can stand in `text` and `input` of steps for agents";
+                        findings.push(fault(message, help.to_owned()));
+                    }
+                    return;
+                }
                 Source::Loop => ("loop", reference.path.first().map(String::as_str)),
                 Source::Step(step, _) => (step.as_str(), None),
             },

@@ -8,10 +8,10 @@ use agenthub_proto::{
 };
 use agenthub_sdk::runs::model::Undone;
 use serde::Deserialize;
-use serde_json::{Value, json as value};
+use serde_json::{Map, Value, json as value};
 
 use crate::runs::{
-    ApprovalView, Error, GraphView, ListQuery, PlanView, RunState, RunView, StartRequest,
+    ApprovalView, Error, GraphView, ListQuery, PlanView, RunState, RunView, StartRequest, StepView,
     WorkflowRequest, timestamp,
 };
 
@@ -40,12 +40,34 @@ pub(super) fn key(key: &str) -> Result<Option<&str>, Error> {
     Err(invalid("idempotencyKey", why))
 }
 
+/// The fields of data; none of nothing.
+pub(super) fn fields(data: Option<Struct>) -> Map<String, Value> {
+    match data.as_ref().map(json::from_struct) {
+        Some(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    }
+}
+
+impl From<StepView> for pb::StepAttempt {
+    fn from(view: StepView) -> Self {
+        Self {
+            step: view.step,
+            attempt: view.attempt,
+            kind: view.kind.label().to_owned(),
+            agent: view.agent,
+            state: view.state,
+            begun_at: Some(timestamp(view.begun_at)),
+            ended_at: view.ended_at.map(timestamp),
+            task_id: view.task_id,
+            request: Some(json::to_value(&view.request)),
+            result: (!view.result.is_null()).then(|| json::to_value(&view.result)),
+            error: view.error,
+        }
+    }
+}
+
 /// What a request starts: a workflow if it has one, else a brief.
 pub(super) fn asked(mut request: StartRunRequest) -> Result<StartRequest, Error> {
-    let fields = |data: Option<Struct>| match data.as_ref().map(json::from_struct) {
-        Some(Value::Object(fields)) => fields,
-        _ => Default::default(),
-    };
     let input = request.input.take();
     let Some(workflow) = request.workflow.take() else {
         if input.is_some() {
@@ -60,10 +82,9 @@ pub(super) fn asked(mut request: StartRunRequest) -> Result<StartRequest, Error>
         let why = "has its input beside it and the key alone: leave the other fields out";
         return Err(invalid("workflow", why.to_owned()));
     }
-    Ok(StartRequest::Workflow(WorkflowRequest {
-        workflow: fields(Some(workflow)),
-        input: fields(input),
-    }))
+    let workflow = fields(Some(workflow));
+    let asked = WorkflowRequest::new(workflow, fields(input));
+    Ok(StartRequest::Workflow(asked))
 }
 
 /// The brief of a request.

@@ -165,6 +165,27 @@ impl Cortex for Service {
         Ok(Response::new(started.run.into()))
     }
 
+    async fn get_run_steps(
+        &self,
+        request: Request<pb::GetRunStepsRequest>,
+    ) -> Result<Response<pb::RunSteps>, Status> {
+        let steps = self.runs()?.steps(&request.into_inner().id).await?;
+        Ok(Response::new(pb::RunSteps {
+            steps: steps.into_iter().map(Into::into).collect(),
+        }))
+    }
+
+    async fn retry_run(
+        &self,
+        request: Request<pb::RetryRunRequest>,
+    ) -> Result<Response<Run>, Status> {
+        let pb::RetryRunRequest { id, from, input } = request.into_inner();
+        let from = (!from.is_empty()).then_some(from);
+        let input = input.map(|input| convert::fields(Some(input)));
+        let started = self.runs()?.retry(&id, from, input).await?;
+        Ok(Response::new(started.run.into()))
+    }
+
     async fn decide_approval(
         &self,
         request: Request<DecideApprovalRequest>,

@@ -9,8 +9,8 @@ use utoipa::ToSchema;
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Frame {
-    /// `start`, `phase`, `plan_update`, `handoff`, `delta`, `tool_call`, `tool_result`, `message`, `approval`, `warning`, `metrics`, `error` or
-    /// `complete`. The first frame is `start`; the last one, and only that, is `complete` or `error`.
+    /// `start`, `phase`, `plan_update`, `handoff`, `delta`, `tool_call`, `tool_result`, `message`, `step`, `approval`, `warning`, `metrics`,
+    /// `error` or `complete`. The first frame is `start`; the last one, and only that, is `complete` or `error`.
     #[serde(rename = "type")]
     pub(crate) kind: String,
     /// Rises by one from 1.

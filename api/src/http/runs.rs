@@ -275,6 +275,41 @@ pub(super) struct Resuming {
     budget: Option<Budget>,
 }
 
+/// Starts a workflow again that has ended, as another run.
+///
+/// Steps that asked for the same and came to something are not done again.
+#[utoipa::path(
+    post, path = "/runs/{id}/retry", tag = "runs", operation_id = "retryRun",
+    params(("id" = String, Path, description = "The run")),
+    request_body = Option<Retrying>,
+    responses(
+        (status = 201, description = "The new run has begun", body = RunView,
+            headers(("Location" = String, description = "The new run"))),
+        (status = 404, description = "There is none", body = Details, content_type = "application/problem+json"),
+        (status = 409, description = "It is not over, or carries no workflow out", body = Details,
+            content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn retry(
+    State(http): State<Http>,
+    Path(id): Path<String>,
+    OptionalBody(Retrying { from, input }): OptionalBody<Retrying>,
+) -> Result<Response, Problem> {
+    Ok(created(http.runs()?.retry(&id, from, input).await?.run))
+}
+
+/// Differences from the run that is done again.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = RetryRequest)]
+pub(super) struct Retrying {
+    /// The step from which on all is done again; the first one that came to nothing if not given.
+    from: Option<String>,
+    /// In place of the input that the run had.
+    #[schema(value_type = Option<Object>)]
+    input: Option<Map<String, Value>>,
+}
+
 /// Adds what became of a run's result, for later runs of its series to learn from.
 #[utoipa::path(
     post, path = "/runs/{id}/results", tag = "runs", operation_id = "recordResults",

@@ -18,7 +18,7 @@ use super::{
     events::{self, EVENTS, after},
     problem::{Details, Problem},
 };
-use crate::runs::{GraphView, PlanView};
+use crate::runs::{GraphView, PlanView, StepView};
 
 const JSON: &str = "application/json";
 const DOT: &str = "text/vnd.graphviz";
@@ -87,6 +87,22 @@ pub(super) async fn plan(
     Path(id): Path<String>,
 ) -> Result<Json<PlanView>, Problem> {
     Ok(Json(http.runs()?.plan(&id).await?))
+}
+
+/// Shows what each step of a run did, attempt by attempt, in the order in which they began.
+#[utoipa::path(
+    get, path = "/runs/{id}/steps", tag = "watching", operation_id = "getRunSteps",
+    params(("id" = String, Path, description = "The run")),
+    responses(
+        (status = 200, description = "The steps", body = Vec<StepView>),
+        (status = 404, description = "There is no such run", body = Details, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn steps(
+    State(http): State<Http>,
+    Path(id): Path<String>,
+) -> Result<Json<Vec<StepView>>, Problem> {
+    Ok(Json(http.runs()?.steps(&id).await?))
 }
 
 /// Shows who handed what to whom in a run.

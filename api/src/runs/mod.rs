@@ -18,6 +18,7 @@ mod reading;
 mod resources;
 mod results;
 mod sketched;
+mod steps;
 mod workflows;
 
 use std::sync::Arc;
@@ -45,6 +46,7 @@ pub(crate) use resources::{
     ApprovalView, GraphView, ListQuery, PlanView, RunPage, RunState, RunView, StartedRun, timestamp,
 };
 
+pub(crate) use steps::StepView;
 pub(crate) use workflows::WorkflowRequest;
 
 use elsewhere::SharedLook;
@@ -202,6 +204,29 @@ impl Runs {
     pub(crate) async fn graph(&self, id: &str) -> Result<GraphView, Error> {
         let (shelf, run) = self.0.find(id).await?;
         Ok(shelf.known(&run).await?.graph())
+    }
+
+    /// The steps of a run, attempt by attempt, in the order in which they began.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], [`Error::Unavailable`].
+    pub(crate) async fn steps(&self, id: &str) -> Result<Vec<StepView>, Error> {
+        self.0.steps(id).await
+    }
+
+    /// Starts a workflow again that has ended, as another run.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], [`Error::Active`], [`Error::Unsuitable`] for a run of another kind, and those of [`carry_out`](Self::carry_out).
+    pub(crate) async fn retry(
+        &self,
+        id: &str,
+        from: Option<String>,
+        input: Option<Map<String, Value>>,
+    ) -> Result<StartedRun, Error> {
+        self.0.retry(id, from, input).await
     }
 
     /// Calls a run back. Returns when it is told to stop, or has stopped.

@@ -242,12 +242,15 @@ pub(crate) fn timestamp(at_ms: u64) -> Timestamp {
 
 // The form that serde asks for.
 #[expect(clippy::trivially_copy_pass_by_ref)]
-fn rfc3339<S: Serializer>(at_ms: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn rfc3339<S: Serializer>(at_ms: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&timestamp(*at_ms))
 }
 
 // The form that serde asks for.
 #[expect(clippy::ref_option)]
-fn rfc3339_if<S: Serializer>(at_ms: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn rfc3339_if<S: Serializer>(
+    at_ms: &Option<u64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&timestamp(at_ms.unwrap_or_default()))
 }

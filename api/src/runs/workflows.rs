@@ -1,11 +1,14 @@
 //! Runs of workflows that are asked for here: they are begun by the agent that carries workflows out.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, SystemTime},
+};
 
 use agenthub_sdk::{
     Agent, Client, Error as HubError, Message, Part, Role, TraceContext,
     proto::{a2a::TaskState, agenthub::AgentEventMetadata},
-    runs::{RunEvent, RunId},
+    runs::{RunEvent, RunId, StepId, StepRequest, StepResult},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -16,6 +19,7 @@ use uuid::Uuid;
 use super::{
     Inner,
     error::Error,
+    reading::Shelf,
     resources::{RunState, RunView, StartedRun},
 };
 
@@ -45,9 +49,38 @@ pub(crate) struct WorkflowRequest {
     #[serde(default)]
     #[schema(value_type = Object)]
     pub(crate) input: Map<String, Value>,
+    /// The run that it goes on from.
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    #[schema(ignore)]
+    pub(super) retries: Option<Retried>,
+}
+
+/// An earlier run of the same workflow. What stands of it is not done again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Retried {
+    run: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+    steps: BTreeMap<StepId, EndedStep>,
+}
+
+/// A step of the earlier run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct EndedStep {
+    what: StepRequest,
+    result: StepResult,
 }
 
 impl WorkflowRequest {
+    /// A request of a first run.
+    pub(crate) fn new(workflow: Map<String, Value>, input: Map<String, Value>) -> Self {
+        Self {
+            workflow,
+            input,
+            retries: None,
+        }
+    }
+
     /// The name of the workflow, for people.
     fn name(&self) -> &str {
         let name = self.workflow.get("name").and_then(Value::as_str);
@@ -137,6 +170,50 @@ impl Inner {
         }
     }
 
+    /// Starts a workflow again that has ended, as another run. Of the steps before `from` those are not done again that asked for the same and
+    /// came to something; without `from`, of all.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], [`Error::Active`], [`Error::Unsuitable`] for a run of another kind, and those of [`carry_out`](Self::carry_out).
+    pub(super) async fn retry(
+        &self,
+        id: &str,
+        from: Option<String>,
+        input: Option<Map<String, Value>>,
+    ) -> Result<StartedRun, Error> {
+        let view = self.get(id).await?;
+        if view.mode != MODE {
+            let why = format!("run {id} carries no workflow out: see `agenthub runs resume`");
+            return Err(Error::Unsuitable(why));
+        }
+        if !view.state.is_over() {
+            return Err(Error::Active {
+                run: id.to_owned(),
+                state: view.state.label().to_owned(),
+            });
+        }
+        let (shelf, run) = self.find(id).await?;
+        let before = asked_before(&shelf, &run).await?;
+        let before = before.and_then(|data| WorkflowRequest::deserialize(data).ok());
+        let Some(before) = before else {
+            let why = format!("run {id} does not say which workflow it was");
+            return Err(Error::Unsuitable(why));
+        };
+        let steps = shelf.ended_steps(&run).await?.into_iter();
+        let steps = steps.map(|(step, (what, result))| (step, EndedStep { what, result }));
+        let asked = WorkflowRequest {
+            workflow: before.workflow,
+            input: input.unwrap_or(before.input),
+            retries: Some(Retried {
+                run: id.to_owned(),
+                from,
+                steps: steps.collect(),
+            }),
+        };
+        self.carry_out(asked, None, None).await
+    }
+
     /// The run that was started under a key, if there is one.
     async fn started_as(
         &self,
@@ -149,12 +226,7 @@ impl Inner {
             Err(Error::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let first = shelf.read(&run, 0, 1).await?.into_iter().next();
-        let before = match first.map(|first| first.event) {
-            Some(RunEvent::Started(started)) => Agent::message_of(&started),
-            _ => None,
-        };
-        let before = before.and_then(|message| message.data().next());
+        let before = asked_before(&shelf, &run).await?;
         // Numbers may have another form once they were in a message.
         let now = Part::data(&json!(asked));
         let now = Message {
@@ -170,6 +242,21 @@ impl Inner {
         let run = self.get(run.as_str()).await?;
         Ok(Some(StartedRun { run, is_new: false }))
     }
+}
+
+/// The data of the message that a run began with.
+async fn asked_before(shelf: &Shelf, run: &RunId) -> Result<Option<Value>, Error> {
+    let first = shelf.read(run, 0, 1).await?.into_iter().next();
+    let message = match first.map(|first| first.event) {
+        Some(RunEvent::Started(started)) => Agent::message_of(&started),
+        _ => None,
+    };
+    Ok(message.and_then(|message| {
+        let mut data = message.data().next()?;
+        // A run again is one of the same workflow.
+        data.as_object_mut()?.remove("retries");
+        Some(data)
+    }))
 }
 
 fn invalid(why: String) -> Error {

@@ -216,6 +216,19 @@ impl Line {
         self.answer(client.resume_run(request)).await
     }
 
+    /// The steps of a run, attempt by attempt.
+    pub async fn steps(&self, id: &str) -> Result<Vec<pb::StepAttempt>, Trouble> {
+        let request = pb::GetRunStepsRequest { id: id.to_owned() };
+        let mut client = self.client.clone();
+        Ok(self.answer(client.get_run_steps(request)).await?.steps)
+    }
+
+    /// Starts a workflow again that has ended.
+    pub async fn retry(&self, request: pb::RetryRunRequest) -> Result<Run, Trouble> {
+        let mut client = self.client.clone();
+        self.answer(client.retry_run(request)).await
+    }
+
     /// Answers an approval.
     pub async fn decide(&self, request: pb::DecideApprovalRequest) -> Result<Run, Trouble> {
         let mut client = self.client.clone();

@@ -7,6 +7,7 @@ use super::{
     bundle::Verdict,
     steps::{self, Step},
     work::{InHand, Work},
+    workflow_steps,
 };
 use crate::output::cut;
 
@@ -69,6 +70,8 @@ pub(crate) struct View {
     asked: Vec<(String, String)>,
     /// The text that came last, until it is known whether it is the result.
     said: Option<String>,
+    /// True if its steps tell of themselves, as those of workflows do.
+    is_workflow: bool,
     end: Option<End>,
 }
 
@@ -99,6 +102,11 @@ impl View {
             "message" => {
                 self.said = Some(said.to_owned());
                 Vec::new()
+            }
+            "step" => {
+                self.is_workflow = true;
+                let text = workflow_steps::apply(&mut self.steps, said, &data);
+                line(text)
             }
             "warning" => {
                 if let (Some(step), Some(state)) = (data["step"].as_str(), data["state"].as_str()) {
@@ -151,7 +159,15 @@ impl View {
 
     /// The work in hand, in one line.
     pub(crate) fn status(&self) -> String {
-        let doing = match (self.asked.is_empty(), self.in_hand.agents().as_slice()) {
+        let at_work: Vec<&str> = match self.is_workflow {
+            true => {
+                let open = self.steps.iter().filter(|step| step.open > 0);
+                open.map(|step| step.name.as_str()).collect()
+            }
+            false => self.in_hand.agents(),
+        };
+        let doing = match (self.asked.is_empty(), at_work.as_slice()) {
+            (true, []) if self.is_workflow => "the workflow goes on".to_owned(),
             (false, _) => "waiting for your answer".to_owned(),
             (true, []) => "Cortex decides what is next".to_owned(),
             (true, [agent]) => format!("{agent} is at work"),
@@ -319,6 +335,9 @@ impl View {
     fn ended(&mut self, end: End) -> Vec<Show> {
         self.in_hand.clear();
         self.text.clear();
+        if self.is_workflow && matches!(end, End::Completed(_)) {
+            workflow_steps::over(&mut self.steps);
+        }
         self.end = Some(end);
         let asked = std::mem::take(&mut self.asked).into_iter();
         asked.map(|(id, _)| Show::Answered(id)).collect()

@@ -77,11 +77,22 @@ fn block(view: &View, width: usize) -> String {
 
 /// A step of the plan in one line.
 pub fn row(step: &Step, name: usize) -> String {
-    let what = match step.agent.as_str() {
-        "" => step.capability.clone(),
-        agent => format!("{} by {agent}", step.capability),
+    let what = match (step.capability.as_str(), step.agent.as_str()) {
+        (what, "") => what.to_owned(),
+        ("", agent) => agent.to_owned(),
+        (what, agent) => format!("{what} by {agent}"),
     };
-    format!("  {} {:<name$}  {what}", step.mark(), step.name)
+    let mut line = format!("  {} {:<name$}  {what}", step.mark(), step.name);
+    if let Some(ms) = step.took_ms {
+        line += &format!("  {:.1} s", ms as f64 / 1_000.0);
+    }
+    if step.done + step.open > 1 {
+        line += &format!("  {} done, {} at work", step.done, step.open);
+    }
+    if step.attempt > 1 {
+        line += &format!("  attempt {}", step.attempt);
+    }
+    line
 }
 
 /// The lines of a text, none longer than `width` characters.

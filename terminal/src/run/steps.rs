@@ -14,6 +14,16 @@ pub struct Step {
     pub agent: String,
     /// The steps that it waits for.
     pub after: BTreeSet<String>,
+    /// Parts of it that are out, such as items of a loop.
+    pub open: usize,
+    /// Parts of it that have completed.
+    pub done: usize,
+    /// The latest attempt, from 1; 0 where none is known.
+    pub attempt: u64,
+    /// Time from its beginning to its end, or to now, in milliseconds.
+    pub took_ms: Option<u64>,
+    /// Time of its beginning, in milliseconds since 1970.
+    pub begun_ms: Option<u64>,
     /// `waiting`, `ready`, `awaiting-approval`, `working`, `completed`, `failed` or `skipped`.
     pub state: String,
 }
@@ -64,6 +74,7 @@ fn read(name: &str, step: &Value) -> Step {
         agent: text("agent"),
         after: named.chain(referred).collect(),
         state: "waiting".to_owned(),
+        ..Step::default()
     }
 }
 

@@ -16,7 +16,9 @@ pub(crate) enum Form {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Call,
+    Plan,
     Wait,
+    Event,
     Approve,
     Decide,
     Parallel,
@@ -29,7 +31,9 @@ impl Kind {
     fn words(self) -> &'static str {
         match self {
             Self::Call => "a step of an agent",
+            Self::Plan => "a workflow in a step",
             Self::Wait => "a wait",
+            Self::Event => "a wait for a message",
             Self::Approve => "an approval",
             Self::Decide => "a decision",
             Self::Parallel => "a `parallel`",
@@ -50,7 +54,9 @@ impl Kind {
         }
         match step {
             step if step.r#if.is_some() => Self::Decide,
+            step if step.workflow.is_some() => Self::Plan,
             step if step.wait.is_some() => Self::Wait,
+            step if step.wait_for.is_some() => Self::Event,
             step if step.approve.is_some() => Self::Approve,
             step if step.steps.is_some() => Self::Body,
             step if step.parallel_steps.is_some() => Self::Parallel,
@@ -79,19 +85,23 @@ pub(super) fn check_fields(
 
 /// The fields of a step that are there, by what they belong to.
 fn misplaced(step: &file::Step, kind: Kind, form: Form) -> Vec<(&'static str, String)> {
-    use Kind::{Approve, Body, Call, Decide, ForkJoin, Loop, Parallel, Wait};
-    let any = [Call, Wait, Approve, Decide, Parallel, Loop, ForkJoin, Body];
-    let of: [(&'static str, bool, &[Kind]); 25] = [
+    use Kind::{Approve, Body, Call, Decide, Event, ForkJoin, Loop, Parallel, Plan, Wait};
+    let any = [
+        Call, Plan, Wait, Event, Approve, Decide, Parallel, Loop, ForkJoin, Body,
+    ];
+    let of: [(&'static str, bool, &[Kind]); 27] = [
         ("agent", step.agent.is_some(), &[Call]),
         ("agent_name", step.agent_name.is_some(), &[Call]),
         ("skill", step.skill.is_some(), &[Call]),
         ("text", step.text.is_some(), &[Call]),
-        ("input", step.input.is_some(), &[Call, Approve]),
+        ("input", step.input.is_some(), &[Call, Plan, Approve]),
         (
             "input_mapping",
             step.input_mapping.is_some(),
-            &[Call, Approve],
+            &[Call, Plan, Approve],
         ),
+        ("workflow", step.workflow.is_some(), &[Plan]),
+        ("wait_for", step.wait_for.is_some(), &[Event]),
         ("wait", step.wait.is_some(), &[Wait]),
         ("approve", step.approve.is_some(), &[Approve]),
         ("if", step.r#if.is_some(), &[Decide]),
@@ -100,7 +110,7 @@ fn misplaced(step: &file::Step, kind: Kind, form: Form) -> Vec<(&'static str, St
         (
             "for_each",
             step.for_each.is_some(),
-            &[Call, Wait, Approve, Body],
+            &[Call, Plan, Wait, Event, Approve, Body],
         ),
         ("steps", step.steps.is_some(), &[Body]),
         ("condition", step.condition.is_some(), &[Decide]),
@@ -118,14 +128,18 @@ fn misplaced(step: &file::Step, kind: Kind, form: Form) -> Vec<(&'static str, St
             step.fork_join_config.is_some(),
             &[ForkJoin],
         ),
-        ("retry", step.retry.is_some(), &[Call]),
-        ("timeout", step.timeout.is_some(), &[Call, Approve]),
+        ("retry", step.retry.is_some(), &[Call, Plan]),
+        (
+            "timeout",
+            step.timeout.is_some(),
+            &[Call, Plan, Event, Approve],
+        ),
         ("fallback", step.fallback.is_some(), &[Call]),
-        ("compensate", step.compensate.is_some(), &[Call]),
+        ("compensate", step.compensate.is_some(), &[Call, Plan]),
         (
             "on_failure",
             step.on_failure.is_some(),
-            &[Call, Wait, Approve, Loop, Body],
+            &[Call, Plan, Wait, Event, Approve, Loop, Body],
         ),
     ];
     let mut wrong: Vec<(&'static str, String)> = of

@@ -10,14 +10,16 @@ use crate::{
 /// The longest name, in bytes.
 const MAX_NAME: usize = 64;
 
-/// Names of steps that mean something else: in references, or `undo` before the steps of compensations.
-const RESERVED: [&str; 7] = [
+/// Names of steps that mean something else: in references, or in the names of a run's steps.
+const RESERVED: [&str; 9] = [
     "workflow",
     "loop",
     "steps",
     "input",
     "objective",
     "thread",
+    "secret",
+    "time-limit",
     "undo",
 ];
 

@@ -109,6 +109,19 @@ impl GivenInput {
     }
 }
 
+/// An input that is not held against a workflow here: JSON or YAML that begins with `{`, a file, or `-` for standard input.
+///
+/// # Errors
+///
+/// It cannot be read, each fault with its place.
+pub fn input(given: &str) -> Result<Map<String, Value>, Vec<Fault>> {
+    let given = GivenInput::read(Some(given))?;
+    match given.source.map(|source| source.document) {
+        Some(Value::Object(fields)) => Ok(fields),
+        _ => Ok(Map::new()),
+    }
+}
+
 /// The fields that the input may have.
 fn help(workflow: &Workflow) -> String {
     let fields = workflow.input["properties"].as_object();

@@ -14,6 +14,7 @@ use agenthub_terminal::{faults, output};
 
 pub use args::{Format, Graph, Validate, WorkflowCommand};
 pub use checked::{Checked, checked};
+pub use input::input;
 
 use crate::{dot, load, mermaid, schema};
 

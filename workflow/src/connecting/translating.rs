@@ -48,7 +48,7 @@ pub(super) fn translated_reference(reference: &Reference) -> String {
         Source::Input => format!("${{workflow.output.input{path}}}"),
         Source::Loop => format!("${{loop.output{path}}}"),
         Source::Step(step, Field::Output) => format!("${{{step}.output{path}}}"),
-        Source::Step(..) => "${steps.output}".to_owned(),
+        Source::Step(..) | Source::Secret(_) => "${steps.output}".to_owned(),
     }
 }
 

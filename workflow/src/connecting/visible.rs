@@ -68,7 +68,9 @@ impl Visible {
 
     fn add_step(&mut self, step: &Step, known: &Offers) {
         let asked = match (&step.work, &step.each) {
-            (Work::Call(call), None) => Some((call, known.meant(&call.agent, &call.skill))),
+            (Work::Call(call), None) if call.plan.is_none() => {
+                Some((call, known.meant(&call.agent, &call.skill)))
+            }
             _ => None,
         };
         match asked.filter(|(_, offers)| !offers.is_empty()) {
@@ -235,10 +237,12 @@ fn own_output(step: &Step, known: &Offers) -> Option<Value> {
     let text = json!({ "type": "string" });
     if step.each.is_some() {
         let item = match &step.work {
-            Work::Call(call) => match known.meant(&call.agent, &call.skill).as_slice() {
-                [only] => only.output.clone().map(with_text),
-                _ => None,
-            },
+            Work::Call(call) if call.plan.is_none() => {
+                match known.meant(&call.agent, &call.skill).as_slice() {
+                    [only] => only.output.clone().map(with_text),
+                    _ => None,
+                }
+            }
             _ => None,
         };
         return Some(json!({

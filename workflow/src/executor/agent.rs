@@ -15,22 +15,24 @@ use crate::{
     connecting::Offers,
     input::{InputFault, filled},
     loading::read,
-    strategy::{Input, WorkflowRun},
+    model::RUN,
+    strategy::{Input, WorkflowRun, before, outline},
 };
 
-use super::{monitor::Monitor, request::RunRequest, world::RunWorld};
+use super::{
+    breakers::Breakers, children::Children, monitor::Monitor, request::RunRequest, secrets::secret,
+    world::RunWorld,
+};
 
 /// The agent's id if no other is given.
 pub const NAME: &str = "workflows";
 
-/// The skill by which it is asked, and the type of such tasks.
-pub const RUN: &str = "workflow_run";
-
 /// Runs that are at work at the same time, at most; further ones wait.
 const CONCURRENCY: u32 = 256;
 
-/// The agent that carries out workflows: each [`RunRequest`] that comes becomes a run in this journal.
-pub fn agent(journal: Arc<dyn Journal>) -> AgentBuilder {
+/// The agent that carries out workflows: each [`RunRequest`] that comes becomes a run in this journal. `hub` is the address of the hub that
+/// it is to be on.
+pub fn agent(hub: &str, journal: Arc<dyn Journal>) -> AgentBuilder {
     let run = Skill::typed::<RunRequest, Value>(
         RUN,
         "Workflow run",
@@ -44,13 +46,22 @@ pub fn agent(journal: Arc<dyn Journal>) -> AgentBuilder {
         .watch_agents(true)
         .concurrency(CONCURRENCY)
         .journal(Arc::clone(&journal))
-        .conduct(RUN, Arc::new(Workflows { journal }))
+        .conduct(
+            RUN,
+            Arc::new(Workflows {
+                journal,
+                breakers: Arc::default(),
+                children: Arc::new(Children::new(hub)),
+            }),
+        )
 }
 
 /// Makes a run of each request.
 #[derive(Debug)]
 struct Workflows {
     journal: Arc<dyn Journal>,
+    breakers: Arc<Breakers>,
+    children: Arc<Children>,
 }
 
 impl Conductor for Workflows {
@@ -80,23 +91,31 @@ impl Conductor for Workflows {
             let faults: Vec<String> = faults.iter().map(InputFault::to_string).collect();
             Failure::rejected(format!("the input does not fit: {}", faults.join("; ")))
         })?;
+        for name in workflow.secrets() {
+            secret(&name).map_err(Failure::rejected)?;
+        }
+        let retried = request.retries.unwrap_or_default();
+        let reused = before(&workflow, retried.from.as_deref(), retried.steps);
         Ok(Beginning {
             input: json!(Input {
                 run: task.run_id().to_string(),
+                plan: outline(&workflow),
                 workflow: document,
                 input,
+                reused: reused.map_err(Failure::rejected)?,
+                resumes: (!retried.run.is_empty()).then_some(retried.run),
             }),
-            budget: Budget {
-                time_ms: workflow.timeout_ms,
-                ..Budget::default()
-            },
+            // The time is the workflow's own, so that what was done is taken back when it is over.
+            budget: Budget::default(),
         })
     }
 
     fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World> {
         let bus = HubBus::new(task.client().clone());
         let monitor = Monitor::new(run.clone(), Arc::clone(&self.journal), Arc::new(bus));
-        Arc::new(RunWorld::new(task.clone(), monitor))
+        let breakers = Arc::clone(&self.breakers);
+        let children = Arc::clone(&self.children);
+        Arc::new(RunWorld::new(task.clone(), monitor, breakers, children))
     }
 
     fn identity(&self) -> Identity {
@@ -106,12 +125,14 @@ impl Conductor for Workflows {
         }
     }
 
-    /// The output as data, and in words.
+    /// The output as data, in the field `output`, and in words.
     fn reply(&self, _: &TaskContext, outcome: &RunOutcome) -> Result<Reply, Failure> {
         match outcome {
             RunOutcome::Completed { text, data, .. } => {
                 let mut message = Message::new(Role::Agent, text);
-                message.content.push(Part::data(&data["output"]));
+                message
+                    .content
+                    .push(Part::data(&json!({ "output": data["output"] })));
                 Ok(message.into())
             }
             RunOutcome::Failed { error } => Err(Failure::failed(error)),

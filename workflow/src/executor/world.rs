@@ -1,51 +1,97 @@
 //! The world that a workflow acts in: the agents of the hub, and people.
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use agenthub_sdk::{
     TaskContext,
     model::{Completion, Request, ToolCall},
     runs::{
-        Approval, Decision, DelegationResult, EffectFailure, RunOutcome, SentHandoff, Spent,
-        StepContext, ToolOutput, World, journal::Entry,
+        Approval, Decision, DelegationResult, EffectFailure, Handoff, RunOutcome, SentHandoff,
+        Spent, StepContext, ToolOutput, World, journal::Entry,
     },
 };
 use async_trait::async_trait;
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::monitor::Monitor;
+use super::{
+    breakers::Breakers,
+    children::Children,
+    events,
+    monitor::Monitor,
+    secrets::{Secrets, secret},
+};
+use crate::{
+    model::{Breaker, RUN},
+    reading::breakers_of,
+    strategy::{EVENT, EventQuery},
+};
 
 /// The world of one run.
 #[derive(Debug)]
-pub(crate) struct RunWorld {
+pub(super) struct RunWorld {
     task: TaskContext,
     monitor: Monitor,
+    breakers: Arc<Breakers>,
+    children: Arc<Children>,
+    /// The workflow's breakers, by agent.
+    settings: BTreeMap<String, Breaker>,
 }
 
 impl RunWorld {
-    pub(super) fn new(task: TaskContext, monitor: Monitor) -> Self {
-        Self { task, monitor }
-    }
-}
-
-#[async_trait]
-impl World for RunWorld {
-    async fn look(&self, _: &Value) -> Value {
-        Value::Null
-    }
-
-    async fn ask(&self, _: &StepContext, _: Request) -> Result<Completion, EffectFailure> {
-        Err(EffectFailure::lasting("a workflow asks no model"))
-    }
-
-    async fn call(&self, _: &StepContext, _: &ToolCall) -> Result<ToolOutput, EffectFailure> {
-        Err(EffectFailure::lasting("a workflow calls no tools"))
+    pub(super) fn new(
+        task: TaskContext,
+        monitor: Monitor,
+        breakers: Arc<Breakers>,
+        children: Arc<Children>,
+    ) -> Self {
+        let request = task.data().unwrap_or_default();
+        Self {
+            settings: breakers_of(&request["workflow"]),
+            task,
+            monitor,
+            breakers,
+            children,
+        }
     }
 
-    /// spec: EXE-3.1, EXE-3.5
-    async fn delegate(
-        &self,
-        _: &StepContext,
-        sent: &SentHandoff,
-    ) -> Result<DelegationResult, EffectFailure> {
+    /// The request, to an agent that has the skill where none is named: one of those that are online. The task says which
+    /// of these, so that a request that goes out again goes the same way as long as they are there.
+    fn addressed(&self, sent: &SentHandoff) -> SentHandoff {
+        let mut sent = sent.clone();
+        let client = self.task.client();
+        if !sent.handoff.agent.is_empty() {
+            return sent;
+        }
+        let known = client.directory().all();
+        let skill = &sent.handoff.capability;
+        let mut able: Vec<&str> = known
+            .iter()
+            .filter(|entry| entry.online && entry.card.skills.iter().any(|own| own.id == *skill))
+            .map(|entry| entry.card.name.as_str())
+            .collect();
+        able.sort_unstable();
+        let turn = sent.task_id.bytes().map(usize::from).sum::<usize>();
+        if let Some(agent) = able.get(turn.checked_rem(able.len()).unwrap_or_default()) {
+            sent.handoff.agent = (*agent).to_owned();
+        }
+        sent
+    }
+
+    /// Hands a request over and waits for what comes of it.
+    async fn asked(&self, sent: &SentHandoff) -> Result<DelegationResult, EffectFailure> {
+        if is_child(sent) {
+            let agent = self.task.client().agent_id();
+            let sent = SentHandoff {
+                handoff: Handoff {
+                    agent: agent.to_owned(),
+                    ..sent.handoff.clone()
+                },
+                ..sent.clone()
+            };
+            return self.children.carry_out(&self.task, &sent).await;
+        }
+        let sent = &self.addressed(sent);
         let handed = self.task.hand_over(sent).await?;
         let agent = &sent.handoff.agent;
         let directory = self.task.client().directory();
@@ -54,18 +100,104 @@ impl World for RunWorld {
             delegated = handed.ended() => Ok(delegated),
             () = directory.gone(agent) => {
                 self.task.recall(sent).await;
-                Ok(DelegationResult {
-                    agent: agent.clone(),
-                    state: "away".to_owned(),
-                    error: format!("{agent} went away"),
-                    ..DelegationResult::default()
-                })
+                Ok(away(agent, format!("{agent} went away")))
             }
         }
     }
 
+    /// The same, if the agent's breaker lets the request through.
+    async fn admitted(&self, sent: &SentHandoff) -> Result<DelegationResult, EffectFailure> {
+        let agent = &sent.handoff.agent;
+        let Some(breaker) = self.settings.get(agent).copied() else {
+            return self.asked(sent).await;
+        };
+        if let Some(until_ms) = self.breakers.admit(agent, breaker, self.now_ms()) {
+            let seconds = until_ms.saturating_sub(self.now_ms()) as f64 / 1_000.0;
+            let why = format!("it has failed too often, and is not asked for {seconds:.1} s");
+            return Ok(away(agent, why));
+        }
+        let mut outcome = Returned {
+            world: self,
+            agent,
+            breaker,
+            is_well: None,
+        };
+        let ended = self.asked(sent).await;
+        outcome.is_well = Some(match &ended {
+            Ok(ended) => !matches!(&*ended.state, "failed" | "timed-out" | "away" | "lost"),
+            Err(_) => false,
+        });
+        drop(outcome);
+        ended
+    }
+}
+
+/// True for a workflow that is a step of this one.
+fn is_child(sent: &SentHandoff) -> bool {
+    sent.handoff.agent.is_empty() && sent.handoff.capability == RUN
+}
+
+/// Tells a breaker how a request came back when it is dropped; a request that was called back says nothing of the agent.
+struct Returned<'a> {
+    world: &'a RunWorld,
+    agent: &'a str,
+    breaker: Breaker,
+    is_well: Option<bool>,
+}
+
+impl Drop for Returned<'_> {
+    fn drop(&mut self) {
+        let now_ms = self.world.now_ms();
+        let breakers = &self.world.breakers;
+        breakers.returned(self.agent, self.breaker, self.is_well, now_ms);
+    }
+}
+
+fn away(agent: &str, error: String) -> DelegationResult {
+    DelegationResult {
+        agent: agent.to_owned(),
+        state: "away".to_owned(),
+        error,
+        ..DelegationResult::default()
+    }
+}
+
+#[async_trait]
+impl World for RunWorld {
+    async fn look(&self, _: &Value) -> Value {
+        events::position(self.task.client()).await
+    }
+
+    async fn ask(&self, _: &StepContext, _: Request) -> Result<Completion, EffectFailure> {
+        Err(EffectFailure::lasting("a workflow asks no model"))
+    }
+
+    async fn call(&self, _: &StepContext, call: &ToolCall) -> Result<ToolOutput, EffectFailure> {
+        match (&*call.name, EventQuery::deserialize(&call.arguments)) {
+            (EVENT, Ok(query)) => events::wait(self.task.client(), &query).await,
+            _ => Err(EffectFailure::lasting("a workflow calls no tools")),
+        }
+    }
+
+    /// spec: EXE-3.1, EXE-3.5
+    async fn delegate(
+        &self,
+        _: &StepContext,
+        sent: &SentHandoff,
+    ) -> Result<DelegationResult, EffectFailure> {
+        let secrets = Secrets::of(sent, secret).map_err(EffectFailure::lasting)?;
+        if secrets.is_empty() {
+            return self.admitted(sent).await;
+        }
+        let ended = self.admitted(&secrets.put_into(sent)).await?;
+        Ok(secrets.hidden_in(ended))
+    }
+
     async fn recall(&self, _: &StepContext, sent: &SentHandoff) {
-        self.task.recall(sent).await;
+        match is_child(sent) {
+            true => self.children.recall(&self.task, sent).await,
+            false => self.task.recall(sent).await,
+        }
     }
 
     async fn approve(

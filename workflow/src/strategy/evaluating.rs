@@ -5,10 +5,10 @@ use std::{
     fmt,
 };
 
-use agenthub_sdk::runs::{self, Effect, Facts};
+use agenthub_sdk::runs::{self, Effect, Facts, StepId, StepResult};
 use serde_json::{Map, Value, json};
 
-use super::{compensating::Undo, outputs};
+use super::{compensating::Undo, outputs, reusing::Reused};
 use crate::{
     file::{OnFailure, OnItemFailure, Others},
     model::{Each, Graph, Join, Need, Step, Work},
@@ -22,6 +22,8 @@ const MAX_ERRORS: usize = 8;
 pub(super) struct Evaluation<'a> {
     pub(super) facts: &'a Facts,
     pub(super) run: &'a str,
+    /// Results of an earlier run, by the names of the run's steps.
+    pub(super) reused: &'a BTreeMap<StepId, Reused>,
     /// The steps of the run that are wanted.
     pub(super) wanted: Vec<runs::Step>,
     /// Compensations of the completed steps.
@@ -107,14 +109,39 @@ impl Joined {
 }
 
 impl<'a> Evaluation<'a> {
-    pub(super) fn new(facts: &'a Facts, run: &'a str) -> Self {
+    pub(super) fn new(
+        facts: &'a Facts,
+        run: &'a str,
+        reused: &'a BTreeMap<StepId, Reused>,
+    ) -> Self {
         Self {
             facts,
             run,
+            reused,
             wanted: Vec::new(),
             undo: Vec::new(),
             deadline_ms: None,
         }
+    }
+
+    /// Result of a step of the run: its own, or that of an earlier run which did the same.
+    pub(super) fn result(&self, step: &runs::Step) -> Option<&'a StepResult> {
+        let own = self.facts.result(step);
+        own.or_else(|| {
+            let is_begun = self.facts.ended_ms(step).is_some();
+            let reused = self.reused.get(&step.id).filter(|_| !is_begun)?;
+            reused.stands_for(step).then_some(&reused.result)
+        })
+    }
+
+    /// Time when a step of the run returned. What an earlier run did is as if it had returned when this one began.
+    pub(super) fn ended_ms(&self, step: &runs::Step) -> Option<u64> {
+        let own = self.facts.ended_ms(step);
+        own.or_else(|| {
+            let reused = self.reused.get(&step.id)?;
+            let begun = self.facts.started().map(|started| started.at_ms);
+            begun.filter(|_| reused.stands_for(step))
+        })
     }
 
     /// Goes through steps. Their values are in the scope behind that. `prefix` is that of the names of the run's steps; `begun_ms` is when
@@ -313,6 +340,15 @@ impl<'a> Evaluation<'a> {
         match &step.work {
             Work::Call(call) => self.call_of(step, call, scope, name, at_ms),
             Work::Wait(ms) => self.wait_in_branch(name, at_ms.saturating_add(*ms)),
+            Work::Event {
+                event,
+                from,
+                matching,
+                ..
+            } => {
+                let filter = (&**event, &**from, matching);
+                self.event(name, filter, step.timeout_ms, scope, at_ms)
+            }
             Work::Approve { text, input, .. } => {
                 self.approve(name, (text, input), step.timeout_ms, scope, at_ms)
             }

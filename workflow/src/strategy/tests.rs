@@ -16,6 +16,8 @@ pub(crate) struct Play {
     pub(crate) told: Vec<String>,
     /// The steps that are out, in their order.
     out: Vec<(StepId, u32, StepRequest)>,
+    /// The steps that have ended.
+    ended: Vec<(StepId, StepRequest, StepResult)>,
     memory: Memory,
     /// Deadlines of the steps that have begun.
     pub(crate) deadlines: BTreeMap<String, Option<u64>>,
@@ -27,7 +29,12 @@ pub(crate) fn begun(workflow: &str, input: Value) -> Play {
         run: "r".to_owned(),
         workflow: source,
         input,
+        ..Input::default()
     };
+    begun_with(&input)
+}
+
+fn begun_with(input: &Input) -> Play {
     let started = RunEvent::Started(RunStarted {
         strategy: WorkflowRun::NAME.to_owned(),
         input: json!(input),
@@ -42,6 +49,7 @@ pub(crate) fn begun(workflow: &str, input: Value) -> Play {
         now_ms: 1_000,
         told: Vec::new(),
         out: Vec::new(),
+        ended: Vec::new(),
         memory: Memory::default(),
         deadlines: BTreeMap::new(),
     }
@@ -91,6 +99,16 @@ impl Play {
                         self.facts.apply(&event);
                         true
                     }
+                    Action::Look(step, query) => {
+                        self.told.push(format!("{step}: look {query}"));
+                        self.facts.apply(&RunEvent::Observed {
+                            step,
+                            value: Some(json!("p7")),
+                            same_as: None,
+                            at_ms: self.now_ms,
+                        });
+                        true
+                    }
                     Action::Recall(key, _) => {
                         let at = self.out.iter().position(|(step, ..)| *step == key.step);
                         at.is_some_and(|at| {
@@ -131,6 +149,7 @@ impl Play {
             }
             StepRequest::Waiting { until_ms } => format!("until {until_ms}"),
             StepRequest::ApprovalAsked(approval) => format!("ask {}", approval.arguments),
+            StepRequest::ToolCalled(call) => format!("{} {}", call.name, call.arguments),
             other => format!("{other:?}"),
         };
         self.told.push(format!("{step}: {}", words.trim()));
@@ -174,6 +193,7 @@ impl Play {
                 return outcome;
             }
             let (step, attempt, what) = self.out.remove(0);
+            let asked = what.clone();
             let result = match what {
                 StepRequest::Delegated(sent) => {
                     StepResult::DelegationEnded(agent(step.as_str(), &sent.handoff))
@@ -189,6 +209,7 @@ impl Play {
                 }),
                 other => panic!("{other:?}"),
             };
+            self.ended.push((step.clone(), asked, result.clone()));
             self.end(step, attempt, result);
         }
         panic!("it does not come to an end: {:#?}", self.told);
@@ -694,5 +715,155 @@ steps:
     assert_eq!(
         told.last().map(String::as_str),
         Some("b: y  said: ${workflow.input.secret}")
+    );
+}
+
+#[test]
+fn a_workflow_in_a_step_is_a_run_of_its_own_for_each_item_and_gives_its_output() {
+    let workflow = "
+steps:
+  a: { agent: x, text: t }
+  each:
+    for_each: ['${a.output.n}', 2]
+    workflow: { name: inner, input: { required: [n] }, steps: { i: { agent: y, text: '${workflow.input.n}' } }, output: '${i.output.text}' }
+    input: { n: '${loop.item}' }
+output: ${each.output.iterations}
+";
+    let (outcome, told) = played(workflow, json!({}), |step, handoff| match step {
+        "a" => done(json!({"n": 1})),
+        _ => {
+            let payload = handoff.payload.clone().unwrap_or_default();
+            done(json!({ "output": format!("of {}", payload["input"]["n"]) }))
+        }
+    });
+    assert_eq!(output(&outcome), json!(["of 1", "of 2"]));
+    assert!(
+        told[1].starts_with("each/0: workflow_run inner {")
+            && told[1].contains(r#""input":{"n":1}"#),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_message_is_waited_for_from_a_position_that_is_written_down_first() {
+    let workflow = "
+steps:
+  paid: { wait_for: { event: paid, from: till, match: { order: '${workflow.input.order}' } }, timeout: 1h }
+output: ${paid.output.amount}
+";
+    let mut play = begun(workflow, json!({"order": 7}));
+    play.decide();
+    assert!(
+        play.told[0].starts_with("paid/position: look"),
+        "{:?}",
+        play.told
+    );
+    assert_eq!(
+        play.told[1],
+        r#"paid: wait_for_event {"event":"paid","from":"till","matching":{"order":7},"after":"p7"}"#
+    );
+    play.give(
+        "paid",
+        StepResult::ToolReturned(json!({"amount": 3}).into()),
+    );
+    assert_eq!(output(&play.decide().expect("it is over")), 3);
+}
+
+#[test]
+fn when_the_time_is_over_what_was_done_is_taken_back() {
+    let workflow = "
+timeout: 60s
+steps:
+  a: { agent: x, text: t, compensate: { agent: x, text: back } }
+  b: { agent: x, text: '${a.output.n}' }
+";
+    let mut play = begun(workflow, json!({}));
+    play.decide();
+    assert_eq!(play.told, ["a: x  t", "time-limit: until 61000"]);
+    play.give_agent("a", done(json!({"n": 1})));
+    play.decide();
+    play.now_ms = 61_000;
+    play.give("time-limit", StepResult::Woke);
+    play.decide();
+    assert_eq!(play.told[3..], ["recall b", "undo/a: x  back"]);
+    play.give_agent("undo/a", done(json!({})));
+    let outcome = play.decide().expect("it is over");
+    assert_eq!(
+        error(&outcome),
+        "the time for it, 60 s, is over; taken back: a"
+    );
+}
+
+#[test]
+fn a_secret_is_never_in_what_is_written_down() {
+    let workflow = "
+steps:
+  a: { agent: x, text: 'with ${secret.KEY}', input: { token: '${secret.KEY}' } }
+";
+    let mut play = begun(workflow, json!({}));
+    play.decide();
+    let [(_, _, StepRequest::Delegated(sent))] = play.out.as_slice() else {
+        panic!("{:?}", play.out);
+    };
+    let key = crate::scope::placeholder("KEY");
+    assert_eq!(sent.handoff.text, format!("with {key}"));
+    assert_eq!(sent.handoff.payload, Some(json!({ "token": key })));
+    assert_eq!(sent.handoff.metadata[SECRETS], json!(["KEY"]));
+}
+
+/// A run again of a workflow whose steps have these results.
+fn again(workflow: &str, input: Value, from: Option<&str>, play: &Play) -> Play {
+    let mut steps = BTreeMap::new();
+    for (step, what, result) in &play.ended {
+        let reused = Reused {
+            what: what.clone(),
+            result: result.clone(),
+        };
+        steps.insert(step.clone(), reused);
+    }
+    let source = agenthub_documents::yaml::read::<Value>(workflow).expect("it is YAML");
+    let read = read(&source, None).expect("it is right");
+    let input = Input {
+        run: "r2".to_owned(),
+        workflow: source,
+        input,
+        reused: before(&read, from, steps).expect("there is such a step"),
+        ..Input::default()
+    };
+    begun_with(&input)
+}
+
+#[test]
+fn a_run_again_does_what_failed_and_what_comes_of_another_input_and_nothing_else() {
+    let workflow = "
+steps:
+  a: { agent: x, text: '${workflow.input.a}' }
+  ok: { approve: 'Go on?', depends_on: [a] }
+  b: { agent: x, text: '${workflow.input.b}', depends_on: [ok] }
+  c: { agent: x, text: '${b.output.n}' }
+";
+    let mut first = begun(workflow, json!({"a": 1, "b": 2}));
+    let outcome = first.play(|step, _| match step {
+        "c" => failed("no"),
+        _ => done(json!({"n": 1})),
+    });
+    assert!(error(&outcome).contains('c'));
+    let told = |from: Option<&str>, input: Value| {
+        let mut play = again(workflow, input, from, &first);
+        play.play(|_, _| done(json!({"n": 1})));
+        let names = play.told.iter().filter_map(|line| line.split(':').next());
+        names.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let same = json!({"a": 1, "b": 2});
+    assert_eq!(told(None, same.clone()), ["c"]);
+    assert_eq!(told(Some("b"), same.clone()), ["b", "c"]);
+    assert_eq!(told(Some("a"), same.clone()), ["a", "ok", "b", "c"]);
+    assert_eq!(told(None, json!({"a": 1, "b": 3})), ["b", "c"]);
+    let source = agenthub_documents::yaml::read::<Value>(workflow).expect("it is YAML");
+    let read = read(&source, None).expect("it is right");
+    let missing = before(&read, Some("d"), BTreeMap::new()).expect_err("there is none");
+    assert!(
+        missing.contains("`d`") && missing.contains("a, ok, b, c"),
+        "{missing}"
     );
 }

@@ -1,8 +1,12 @@
 //! The work of one step: attempts at an agent, waits, and questions to people.
 
-use agenthub_sdk::runs::{
-    self, Approval, DelegationResult, Effect, Handoff, Shortfall, StepResult,
+use std::collections::BTreeSet;
+
+use agenthub_sdk::{
+    model::ToolCall,
+    runs::{self, Approval, DelegationResult, Effect, Handoff, Shortfall, StepResult},
 };
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -15,6 +19,29 @@ use crate::{
     template::Template,
 };
 
+/// Name of the call that waits for a message of the hub.
+pub(crate) const EVENT: &str = "wait_for_event";
+
+/// Field of a handoff's metadata with the names of the secrets in it.
+pub(crate) const SECRETS: &str = "secrets";
+
+/// Deadline of a workflow in a step that says none: 30 days, as people may be asked in it.
+const PLAN_MS: u64 = 30 * 24 * 3_600_000;
+
+/// A message of the hub that is waited for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct EventQuery {
+    /// Its task type.
+    pub(crate) event: String,
+    /// Its sender; empty for anybody.
+    pub(crate) from: String,
+    /// Fields that its data has.
+    pub(crate) matching: Value,
+    /// The position in the hub's log behind which it comes.
+    pub(crate) after: String,
+}
+
 /// A question to an agent, with its values filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Asked {
@@ -22,6 +49,10 @@ pub(super) struct Asked {
     pub(super) skill: String,
     pub(super) text: String,
     pub(super) input: Option<Value>,
+    /// Names of the secrets that the agent gets.
+    pub(super) secrets: BTreeSet<String>,
+    /// True if it is a workflow that is carried out.
+    pub(super) is_plan: bool,
 }
 
 /// Result of an attempt.
@@ -48,11 +79,22 @@ impl Asked {
             Some(Value::String(text)) => text,
             Some(other) => other.to_string(),
         };
+        let input = value(&call.input, "input")?;
+        let (text, input) = match &call.plan {
+            None => (text, input),
+            Some(plan) => {
+                let input = input.unwrap_or_else(|| json!({}));
+                let request = json!({ "workflow": *plan.document, "input": input });
+                (plan.name.clone(), Some(request))
+            }
+        };
         Ok(Self {
             agent: call.agent.clone(),
             skill: call.skill.clone(),
             text,
-            input: value(&call.input, "input")?,
+            input,
+            secrets: call.secrets(),
+            is_plan: call.plan.is_some(),
         })
     }
 
@@ -62,6 +104,10 @@ impl Asked {
             capability: self.skill.clone(),
             text: self.text.clone(),
             payload: self.input.clone(),
+            metadata: match self.secrets.is_empty() {
+                true => Map::new(),
+                false => Map::from_iter([(SECRETS.to_owned(), json!(self.secrets))]),
+            },
             ..Handoff::default()
         }
     }
@@ -122,12 +168,16 @@ impl Evaluation<'_> {
                 attempt => format!("{name}/try-{attempt}"),
             };
             let mut step = runs::Step::new(id, Effect::Delegate(asked.handoff(agent)));
+            let timeout_ms = match asked.is_plan {
+                true => Some(timeout_ms.unwrap_or(PLAN_MS)),
+                false => timeout_ms,
+            };
             step.timeout_ms = match self.time_left(timeout_ms, begun_ms) {
                 Ok(left_ms) => left_ms,
                 Err(over) => return over,
             };
-            let result = self.attempt(&step);
-            let at_ms = self.facts.ended_ms(&step).unwrap_or_default();
+            let result = self.attempt(&step, asked.is_plan);
+            let at_ms = self.ended_ms(&step).unwrap_or_default();
             let (error, may_succeed) = match result {
                 Attempt::Open => {
                     self.wanted.push(step);
@@ -175,10 +225,14 @@ impl Evaluation<'_> {
         }
     }
 
-    fn attempt(&self, step: &runs::Step) -> Attempt {
-        match self.facts.result(step) {
+    fn attempt(&self, step: &runs::Step, is_plan: bool) -> Attempt {
+        match self.result(step) {
             None => Attempt::Open,
             Some(StepResult::DelegationEnded(ended)) => match &*ended.state {
+                "completed" if is_plan => {
+                    let output = ended.data.first().map(|data| data["output"].clone());
+                    Attempt::Completed(output.unwrap_or_default())
+                }
                 "completed" if Shortfall::of(&ended.data).is_some_and(|s| s.is_nothing()) => {
                     let said = ended.text.lines().next().unwrap_or_default();
                     Attempt::Failed(format!("{} did nothing of it: {said}", who(ended)), false)
@@ -204,8 +258,8 @@ impl Evaluation<'_> {
     /// Waits until a time.
     pub(super) fn wait(&mut self, name: &str, until_ms: u64) -> WorkState {
         let step = runs::Step::new(name, Effect::Wait(until_ms));
-        let at_ms = self.facts.ended_ms(&step).unwrap_or(until_ms);
-        match self.facts.result(&step) {
+        let at_ms = self.ended_ms(&step).unwrap_or(until_ms);
+        match self.result(&step) {
             None => {
                 self.wanted.push(step);
                 WorkState::Working
@@ -219,6 +273,68 @@ impl Evaluation<'_> {
                 output: json!({}),
                 at_ms,
             },
+        }
+    }
+
+    /// Waits for a message of the hub: first the position behind which it has to come is looked up, so that a crash misses none.
+    pub(super) fn event(
+        &mut self,
+        name: &str,
+        (event, from, matching): (&str, &str, &Template),
+        timeout_ms: Option<u64>,
+        scope: &Scope<'_>,
+        at_ms: u64,
+    ) -> WorkState {
+        let matching = match matching.value(scope) {
+            Ok(matching) => matching.unwrap_or_else(|| json!({})),
+            Err(error) => {
+                let error = format!("`match`: {error}");
+                return WorkState::Failed { error, at_ms };
+            }
+        };
+        let filter = EventQuery {
+            event: event.to_owned(),
+            from: from.to_owned(),
+            matching,
+            after: String::new(),
+        };
+        let look = runs::Step::new(format!("{name}/position"), Effect::Look(json!(filter)));
+        let Some(after) = self.facts.observed(&look.id).and_then(Value::as_str) else {
+            self.wanted.push(look);
+            return WorkState::Working;
+        };
+        let filter = EventQuery {
+            after: after.to_owned(),
+            ..filter
+        };
+        let call = ToolCall {
+            id: name.to_owned(),
+            name: EVENT.to_owned(),
+            arguments: json!(filter),
+        };
+        let mut step = runs::Step::new(name, Effect::Call(call));
+        step.timeout_ms = match self.time_left(timeout_ms, at_ms) {
+            Ok(left_ms) => left_ms,
+            Err(over) => return over,
+        };
+        let ended_ms = self.ended_ms(&step).unwrap_or(at_ms);
+        let failed = |error: String| WorkState::Failed {
+            error,
+            at_ms: ended_ms,
+        };
+        match self.result(&step) {
+            None => {
+                self.wanted.push(step);
+                WorkState::Working
+            }
+            Some(StepResult::ToolReturned(output)) if !output.is_error => WorkState::Completed {
+                output: output.value.clone(),
+                at_ms: ended_ms,
+            },
+            Some(StepResult::ToolReturned(output)) => failed(output.value.to_string()),
+            Some(StepResult::Cancelled) => WorkState::Cancelled { at_ms: ended_ms },
+            Some(StepResult::Failed(failure)) => failed(failure.message.clone()),
+            Some(_) => failed("the step has a result of another kind".to_owned()),
         }
     }
 
@@ -254,12 +370,12 @@ impl Evaluation<'_> {
             Ok(left_ms) => left_ms,
             Err(over) => return over,
         };
-        let ended_ms = self.facts.ended_ms(&step).unwrap_or(at_ms);
+        let ended_ms = self.ended_ms(&step).unwrap_or(at_ms);
         let failed = |error: String| WorkState::Failed {
             error,
             at_ms: ended_ms,
         };
-        match self.facts.result(&step) {
+        match self.result(&step) {
             None => {
                 self.wanted.push(step);
                 WorkState::Working

@@ -1,0 +1,335 @@
+//! Workflows over SIGKILL of the hub (with the agent that carries them out in it) and of the agent that does the work, at each boundary of
+//! each step of the examples. The agent counts what it is asked for.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::{self, File},
+    io::Write,
+    path::Path,
+    time::Duration,
+};
+
+use agenthub_sdk::{Agent, Card, Skill, TaskContext};
+use serde_json::Value;
+use tokio::time::sleep;
+
+use super::{begun, example, in_state, shown, written};
+use crate::harness::{Process, System, eventually, free_address};
+
+/// What the agent was asked for and has done, a line each.
+const LOG: &str = "calls.log";
+
+/// The tasks that the agent may end, a line each.
+const LET_GO: &str = "let-go";
+
+fn note(what: &str, task: &str) {
+    let mut log = File::options()
+        .create(true)
+        .append(true)
+        .open(LOG)
+        .expect("the folder is there");
+    writeln!(log, "{what} {task}").expect("it can be written");
+    log.sync_all().expect("it can be written");
+}
+
+/// The agent of the tests below: it ends a task once it may.
+#[tokio::test]
+#[ignore = "it is a part of other tests"]
+async fn the_worker_in_a_process() {
+    let hub = std::env::var("AGENTHUB_HUB").expect("the test says where the hub is");
+    let skill = Skill::new("work", "Work", "Works");
+    let agent = Agent::worker(Card::new("worker", "Works").skill(&skill)).on(
+        &skill,
+        async |task: TaskContext, text: String| {
+            let id = task.task_id().to_owned();
+            note("begun", &id);
+            let is_let_go = || {
+                let all = fs::read_to_string(LET_GO).unwrap_or_default();
+                all.lines().any(|line| line == id)
+            };
+            while !is_let_go() {
+                sleep(Duration::from_millis(10)).await;
+            }
+            note("done", &id);
+            format!("Worked: {text}")
+        },
+    );
+    let _agent = agent.start(hub).await.expect("the hub is there");
+    std::future::pending::<()>().await;
+}
+
+fn start_worker(system: &System) -> Process {
+    let worker = system.start_test("workflows::kills::the_worker_in_a_process");
+    system.wait_online("worker");
+    worker
+}
+
+/// The tasks of the log with this word, as often as they are there.
+fn logged(folder: &Path, what: &str) -> Vec<String> {
+    let log = fs::read_to_string(folder.join(LOG)).unwrap_or_default();
+    let lines = log.lines().filter_map(|line| line.split_once(' '));
+    lines
+        .filter(|(word, _)| *word == what)
+        .map(|(_, task)| task.to_owned())
+        .collect()
+}
+
+fn let_go(folder: &Path, task: &str) {
+    let mut file = File::options()
+        .create(true)
+        .append(true)
+        .open(folder.join(LET_GO))
+        .expect("the folder is there");
+    writeln!(file, "{task}").expect("it can be written");
+}
+
+/// The tasks of the run's steps that its journal has as completed.
+fn completed(system: &System, run: &str) -> BTreeSet<String> {
+    let steps = system.json(&["runs", "steps", run, "--json"]);
+    let completed = steps.iter().filter(|step| step["state"] == "completed");
+    completed
+        .filter_map(|step| step["taskId"].as_str().map(str::to_owned))
+        .collect()
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Victim {
+    Hub,
+    Worker,
+    Both,
+}
+
+/// Boundary of a step at which the victim is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Boundary {
+    /// The agent has begun, and has not ended.
+    AtWork,
+    /// The agent has answered, and the answer may be anywhere.
+    Answered,
+}
+
+/// Processes of a system, of which some are killed.
+struct Killing {
+    system: System,
+    hub: Option<Process>,
+    worker: Option<Process>,
+    victim: Victim,
+    /// For each task: the times that it was begun when a kill came that found it not completed yet, and those kills.
+    kills: BTreeMap<String, usize>,
+    /// The tasks that were known as completed, and how often they had been begun then.
+    settled: BTreeMap<String, usize>,
+}
+
+impl Killing {
+    fn kill(&mut self, run: &str) {
+        let begun = logged(self.system.folder(), "begun");
+        for task in completed(&self.system, run) {
+            let count = begun.iter().filter(|begun| **begun == task).count();
+            self.settled.entry(task).or_insert(count);
+        }
+        if self.victim != Victim::Worker {
+            self.hub.take().expect("it runs").kill();
+        }
+        if self.victim != Victim::Hub {
+            self.worker.take().expect("it runs").kill();
+        }
+        // What began until the kill may begin once more.
+        let begun = logged(self.system.folder(), "begun");
+        for task in begun.iter().collect::<BTreeSet<_>>() {
+            if !self.settled.contains_key(task) {
+                *self.kills.entry(task.clone()).or_default() += 1;
+            }
+        }
+        if self.hub.is_none() {
+            self.hub = Some(self.system.start_durable_up());
+        }
+        if self.worker.is_none() {
+            self.worker = Some(start_worker(&self.system));
+        }
+        self.system.wait_online("worker");
+    }
+}
+
+/// Carries an example out while the victim is killed at the boundary of each step, and counts.
+fn survives(victim: Victim, boundary: Boundary, file: &str, input: &str) {
+    let system = System::bare(free_address());
+    let hub = system.start_durable_up();
+    let worker = start_worker(&system);
+    let text = fs::read_to_string(example(file)).expect("it is there");
+    let file = written(&system, file, &text.replace("agent_echo", "worker"));
+    let run = begun(&system, &file, input);
+    let mut killing = Killing {
+        system,
+        hub: Some(hub),
+        worker: Some(worker),
+        victim,
+        kills: BTreeMap::new(),
+        settled: BTreeMap::new(),
+    };
+    let mut gone = BTreeSet::new();
+    let mut is_asked_before = false;
+    let ended = loop {
+        let system = &killing.system;
+        let next = eventually("the run goes on", || {
+            let begun = logged(system.folder(), "begun");
+            let fresh = begun.into_iter().find(|task| !gone.contains(task));
+            if fresh.is_some() {
+                return Some(fresh);
+            }
+            let run = shown(system, &run);
+            let is_over = ["completed", "failed", "cancelled"]
+                .iter()
+                .any(|s| run["state"] == *s);
+            (is_over || run["state"] == "awaiting-approval").then_some(None)
+        });
+        let Some(task) = next else {
+            let now = shown(&killing.system, &run);
+            if now["state"] != "awaiting-approval" {
+                break now;
+            }
+            // A person is asked over a kill as well, and answers once.
+            if !is_asked_before {
+                is_asked_before = true;
+                killing.kill(&run);
+                continue;
+            }
+            let approved = killing
+                .system
+                .run(&["runs", "approve", &run, "--by", "ann"], "");
+            assert_eq!(approved.code, Some(0), "{approved:?}");
+            continue;
+        };
+        gone.insert(task.clone());
+        if boundary == Boundary::AtWork {
+            killing.kill(&run);
+        }
+        let_go(killing.system.folder(), &task);
+        eventually("the task is done", || {
+            let done = logged(killing.system.folder(), "done");
+            done.contains(&task).then_some(())
+        });
+        if boundary == Boundary::Answered {
+            killing.kill(&run);
+        }
+    };
+    assert_eq!(ended["state"], "completed", "{ended}");
+    let counted = logged(killing.system.folder(), "begun");
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for task in &counted {
+        *counts.entry(task).or_default() += 1;
+    }
+    let own = completed(&killing.system, &run);
+    assert!(!own.is_empty());
+    for (task, count) in &counts {
+        assert!(own.contains(*task), "{task} is of no step: {own:?}");
+        let most = 1 + killing.kills.get(*task).copied().unwrap_or_default();
+        assert!(
+            *count <= most,
+            "{task} was begun {count} times, over {most} at most"
+        );
+    }
+    for (task, before) in &killing.settled {
+        assert_eq!(
+            counts[task.as_str()],
+            *before,
+            "{task} ran again after it had completed"
+        );
+    }
+}
+
+const INVITATIONS: (&str, &str) = (
+    "invitations.yaml",
+    r#"{"event": "our open day", "people": ["Ann", "Bob"]}"#,
+);
+
+const CHAIN: (&str, &str) = ("chain.json", r#"{"topic": "bread"}"#);
+
+fn survive(victim: Victim, boundary: Boundary) {
+    for (file, input) in [INVITATIONS, CHAIN] {
+        survives(victim, boundary, file, input);
+    }
+}
+
+/// spec: EXE-4.1, EXE-4.2, EXE-4.3, EXE-4.4
+#[test]
+fn a_hub_that_is_killed_while_a_step_is_at_work_costs_no_completed_step() {
+    survive(Victim::Hub, Boundary::AtWork);
+}
+
+/// spec: EXE-4.1, EXE-4.2, EXE-4.3, EXE-4.4
+#[test]
+fn a_hub_that_is_killed_when_a_step_has_answered_costs_no_completed_step() {
+    survive(Victim::Hub, Boundary::Answered);
+}
+
+/// spec: EXE-4.3, EXE-4.4
+#[test]
+fn an_agent_that_is_killed_at_work_gets_its_step_once_more_and_no_other() {
+    survive(Victim::Worker, Boundary::AtWork);
+}
+
+/// spec: EXE-4.3, EXE-4.4
+#[test]
+fn an_agent_that_is_killed_when_it_has_answered_gets_no_completed_step_again() {
+    survive(Victim::Worker, Boundary::Answered);
+}
+
+/// spec: EXE-4.2, EXE-4.3, EXE-4.4
+#[test]
+fn hub_and_agent_that_are_killed_together_cost_no_completed_step() {
+    survive(Victim::Both, Boundary::AtWork);
+    survive(Victim::Both, Boundary::Answered);
+}
+
+/// The same for a run that waits: for nobody, a message and a person.
+///
+/// spec: EXE-4.4
+#[test]
+fn what_a_run_waits_for_comes_over_kills() {
+    let system = System::bare(free_address());
+    let mut hub = system.start_durable_up();
+    let file = written(
+        &system,
+        "waits.yaml",
+        "\
+steps:
+  paid: { wait_for: { event: paid, match: { text: 'order ${workflow.input.order}' } } }
+  short: { wait: 200ms, depends_on: [paid] }
+  sure: { approve: 'Ship ${workflow.input.order}?', depends_on: [short] }
+  ship: { agent: agent_echo, text: 'shipped: ${paid.output.text}', depends_on: [sure] }
+output: ${ship.output.text}
+",
+    );
+    let run = begun(&system, &file, r#"{"order": 7}"#);
+    eventually("the message is waited for", || {
+        let steps = system.json(&["runs", "steps", &run, "--json"]);
+        steps
+            .iter()
+            .any(|step| step["step"] == "paid")
+            .then_some(())
+    });
+    let publish = |text: &str| {
+        let published = system.run(&["publish", "--task-type", "paid", text], "");
+        assert_eq!(published.code, Some(0), "{published:?}");
+    };
+    hub.kill();
+    hub = system.start_durable_up();
+    publish("order 6");
+    publish("order 7");
+    let asked = in_state(&system, &run, "awaiting-approval");
+    assert_eq!(
+        asked["approvals"][0]["arguments"]["question"], "Ship 7?",
+        "{asked}"
+    );
+    hub.kill();
+    hub = system.start_durable_up();
+    in_state(&system, &run, "awaiting-approval");
+    let approved = system.run(&["runs", "approve", &run], "");
+    assert_eq!(approved.code, Some(0), "{approved:?}");
+    let ended: Value = in_state(&system, &run, "completed");
+    assert_eq!(
+        ended["result"]["message"], "Echo: shipped: order 7",
+        "{ended}"
+    );
+    drop(hub);
+}

@@ -1,0 +1,97 @@
+//! A step that carries another workflow out.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::{
+    file,
+    finding::{At, Finding, within},
+    loading,
+    model::{Call, RUN, SubPlan, Workflow},
+    template::template,
+};
+
+/// The request for a run of the workflow in a step. Files that steps name were read before.
+pub(super) fn call(
+    step: &file::Step,
+    input: Option<(&str, &Map<String, Value>)>,
+    at: &At,
+    findings: &mut Vec<Finding>,
+) -> Call {
+    let document_at = within(at, "workflow");
+    let plan = match &step.workflow {
+        Some(file::Nested::Inline(fields)) => {
+            let document = Value::Object(fields.clone());
+            plan(&document, &step_name(step), &document_at, findings)
+        }
+        Some(file::Nested::File(file)) => {
+            let message = format!("the file `{file}` is not read here");
+            let help = "put the workflow itself here: only a file can name another file";
+            findings.push(Finding::at(document_at.clone(), message, help));
+            None
+        }
+        None => None,
+    };
+    let input_at = within(at, input.map_or("input", |(field, _)| field));
+    if let Some((_, workflow)) = &plan {
+        check_input(workflow, input.map(|(_, input)| input), &input_at, findings);
+    }
+    Call {
+        agent: String::new(),
+        skill: RUN.to_owned(),
+        text: None,
+        input: input.map(|(_, input)| template(&Value::Object(input.clone()), &input_at, findings)),
+        plan: plan.map(|(plan, _)| plan),
+        at: at.clone(),
+        agent_at: document_at,
+        input_at,
+    }
+}
+
+fn step_name(step: &file::Step) -> String {
+    step.id.clone().unwrap_or_else(|| "workflow".to_owned())
+}
+
+fn plan(
+    document: &Value,
+    name: &str,
+    at: &At,
+    findings: &mut Vec<Finding>,
+) -> Option<(SubPlan, Workflow)> {
+    let workflow = match loading::checked(document, name, None) {
+        Ok(workflow) => workflow,
+        Err(inner) => {
+            findings.extend(inner.into_iter().map(|finding| Finding {
+                at: at.iter().chain(&finding.at).cloned().collect(),
+                ..finding
+            }));
+            return None;
+        }
+    };
+    let plan = SubPlan {
+        name: workflow.name.clone(),
+        document: Arc::new(document.clone()),
+        secrets: workflow.secrets(),
+    };
+    Some((plan, workflow))
+}
+
+/// The fields that the workflow needs are given.
+fn check_input(
+    workflow: &Workflow,
+    input: Option<&Map<String, Value>>,
+    at: &At,
+    findings: &mut Vec<Finding>,
+) {
+    let required = workflow.input["required"].as_array();
+    for field in required.into_iter().flatten().filter_map(Value::as_str) {
+        let is_given = input.is_some_and(|input| input.contains_key(field));
+        let has_default = workflow.input["properties"][field].get("default").is_some();
+        if !is_given && !has_default {
+            let message = format!("the workflow `{}` needs `{field}`", workflow.name);
+            let help = format!("add `{field}: …` to the input of this step");
+            findings.push(Finding::at(at.clone(), message, help).key());
+        }
+    }
+}

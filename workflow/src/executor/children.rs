@@ -1,0 +1,65 @@
+//! Runs of workflows that are steps of others. The hub hands an agent nothing that it sends itself, so a client asks in its place, whose id
+//! is as lasting as the agent's instance: over a restart the answers come to the same.
+
+use agenthub_sdk::{
+    Client, Delegation, Error, TaskContext,
+    runs::{DelegationResult, EffectFailure, SentHandoff},
+};
+use tokio::sync::OnceCell;
+
+/// The client that asks for such runs. It connects when the first one is asked for.
+#[derive(Debug)]
+pub(super) struct Children {
+    hub: String,
+    caller: OnceCell<Client>,
+}
+
+impl Children {
+    pub(super) fn new(hub: &str) -> Self {
+        Self {
+            hub: hub.to_owned(),
+            caller: OnceCell::new(),
+        }
+    }
+
+    async fn caller(&self, task: &TaskContext) -> Result<&Client, EffectFailure> {
+        let connect = || {
+            let id = format!("{}.caller", task.client().instance_id());
+            Client::builder(self.hub.clone()).agent_id(id).connect()
+        };
+        let connected = self.caller.get_or_try_init(connect).await;
+        connected.map_err(|error: Error| EffectFailure {
+            is_retryable: error.is_retryable(),
+            message: error.to_string(),
+        })
+    }
+
+    /// Asks for a run on behalf of this task's, and waits for what comes of it.
+    pub(super) async fn carry_out(
+        &self,
+        task: &TaskContext,
+        sent: &SentHandoff,
+    ) -> Result<DelegationResult, EffectFailure> {
+        let caller = self.caller(task).await?;
+        let delegation = Delegation::of(sent)
+            .hops(task.routing().hops.saturating_add(1))
+            .parent_task_id(task.task_id())
+            .trace(task.trace());
+        let handed = caller.hand_over(delegation, task.is_taken_up()).await?;
+        Ok(handed.ended().await)
+    }
+
+    /// Calls such a run back.
+    pub(super) async fn recall(&self, task: &TaskContext, sent: &SentHandoff) {
+        match self.caller(task).await {
+            Ok(caller) => {
+                caller
+                    .recall(&sent.task_id, "it is not waited for any longer")
+                    .await
+            }
+            Err(error) => {
+                tracing::warn!(%error, task_id = sent.task_id, "a run could not be called back")
+            }
+        }
+    }
+}
