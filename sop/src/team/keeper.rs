@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use agenthub_documents::watching;
 use agenthub_sdk::{Client, RunningAgent, hub::Connection};
 use futures_util::future::join_all;
 use tokio::{
@@ -134,7 +135,8 @@ impl Keeper {
                     Some(Command::Reload { all, done }) => _ = done.send(self.round(all, false).await),
                     Some(Command::Watch(done)) => {
                         if watching.is_empty() {
-                            watching.spawn(watch::watch(self.origin.dir.clone(), change.clone()));
+                            let dir = self.origin.dir.clone();
+                            watching.spawn(watching::watch(dir, watch::contents, change.clone()));
                         }
                         let _ = done.send(());
                     }

@@ -1,6 +1,6 @@
 //! A folder of SOPs as agents of a hub, kept as its files change.
 //!
-//! `changes.rs` decides which agents are started, replaced and stopped; `keeper.rs` and `starting.rs` do it; `watch.rs` notices that there is something to do;
+//! `changes.rs` decides which agents are started, replaced and stopped; `keeper.rs` and `starting.rs` do it; `watch.rs` says which files are watched;
 //! `identity.rs` tells an SOP from another agent of the same name.
 
 mod changes;
