@@ -14,6 +14,7 @@ use agenthub_sdk::{
     runs::tool_loop::{CallForm, ErrorMode as OnFailure, Limits},
     supervisor::Peers,
 };
+use agenthub_terminal::file_agent;
 use serde_json::{Value, json};
 
 use crate::{Definition, ErrorMode, Kind, team::identity};
@@ -159,20 +160,11 @@ fn card(definition: &Definition) -> AgentCard {
         Some(version) => card.version(version),
         // Built in: it does not change.
         None if definition.digest.is_empty() => card,
-        // Processes that read the folder one after the other bring a changed SOP while others have the one before: another version
-        // makes room, where another card of one version would be refused.
-        None => card.version(unnumbered(&definition.digest)),
+        None => card.version(file_agent::unnumbered(&definition.digest)),
     };
     let mut card = AgentCard::from(card);
-    identity::mark(&mut card, definition);
+    identity::file_of(definition).mark(&mut card);
     card
-}
-
-/// The version of an SOP that names none: as semantic versions stand, it is 1.0.0 whatever the SOP says.
-fn unnumbered(digest: &str) -> String {
-    /// Enough to tell the states of one file apart.
-    const LETTERS: usize = 12;
-    format!("1.0.0+{}", digest.get(..LETTERS).unwrap_or(digest))
 }
 
 fn on_failure(mode: ErrorMode) -> OnFailure {

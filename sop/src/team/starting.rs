@@ -27,7 +27,11 @@ impl Keeper {
                 if let Some(card) = entry.agent_card.filter(|_| is_online)
                     && !identity::is_same(&card, definition)
                 {
-                    return Err(vec![taken(definition, identity::is_sop(&card), &self.hub)]);
+                    return Err(vec![taken(
+                        definition,
+                        identity::file_of(definition).is_such(&card),
+                        &self.hub,
+                    )]);
                 }
                 true
             }
