@@ -27,7 +27,7 @@ pub(crate) use cortex::Cortex;
 pub(crate) use log::Log;
 pub(crate) use mcp::Mcp;
 pub(crate) use runs::{Answer, CortexAt, DisplayFlags, Form, Limits, Run, Runs};
-pub(crate) use workflow::{Workflow, WorkflowRun};
+pub(crate) use workflow::{Workflow, WorkflowRun, WorkflowServe};
 
 use self::layers::Layers;
 use crate::settings::Layer;

@@ -14,13 +14,13 @@ use crate::harness::{Process, System, eventually, free_address, get, http_addres
 #[path = "conformance/behaviours.rs"]
 mod behaviours;
 
-fn json(answer: &str) -> Value {
+pub(crate) fn json(answer: &str) -> Value {
     let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
     serde_json::from_str(body).expect("JSON")
 }
 
 /// The answer to a request of A2A 1.0, head included.
-fn post(http: &str, path: &str, body: &str) -> String {
+pub(crate) fn post(http: &str, path: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(http).expect("it listens");
     let length = body.len();
     write!(

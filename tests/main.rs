@@ -27,6 +27,7 @@ mod outside;
 mod recordings;
 mod restarts;
 mod runs_cli;
+mod served_workflows;
 mod sessions;
 mod shutdown;
 mod slow_links;

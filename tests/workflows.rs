@@ -1,6 +1,7 @@
 //! Workflows: from a file to the result, over refusals, people and crashes.
 
 mod kills;
+pub(crate) mod worker;
 
 use std::{fs, path::PathBuf};
 

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use agenthub_workflow::cli::WorkflowCommand;
+use agenthub_workflow::cli::{Serve, WorkflowCommand};
 use clap::{Args, Subcommand};
 
-use super::{CortexAt, DisplayFlags, Folder, Layer, Layers, Model};
+use super::{CortexAt, DisplayFlags, Folder, Hub, Keep, Layer, Layers, Model};
 
 /// `agenthub workflow`
 #[derive(Debug, Subcommand)]
@@ -13,6 +13,9 @@ pub(crate) enum Workflow {
     /// Carries out a workflow file; everything else about its run is `agenthub runs`
     #[command(after_long_help = RUN)]
     Run(Box<WorkflowRun>),
+    /// Has the workflows of a folder as agents of the hub, while their files change
+    #[command(after_long_help = SERVE)]
+    Serve(WorkflowServe),
     #[command(flatten)]
     Files(WorkflowCommand),
 }
@@ -45,6 +48,23 @@ pub(crate) struct WorkflowRun {
     pub(crate) folder: Folder,
 }
 
+/// `agenthub workflow serve`
+#[derive(Debug, Args)]
+pub(crate) struct WorkflowServe {
+    #[command(flatten)]
+    pub(crate) serve: Serve,
+    #[command(flatten)]
+    pub(crate) hub: Hub,
+    #[command(flatten)]
+    pub(crate) keep: Keep,
+    #[command(flatten)]
+    pub(crate) folder: Folder,
+}
+
+const SERVE: &str = "\
+Each file becomes an agent with the workflow's name and input, which Cortex, other agents, and clients of A2A and MCP call like any other. Each call is a run, \
+kept in the data folder, that goes on after a crash when the folder is served again. An agent changes with its file, is kept while the file has faults, and goes with it.";
+
 const RUN: &str = "\
 The file and the input are checked before anything starts, against the agents that the hub knows. The run goes on when nobody watches, and after a crash; \
 `agenthub runs watch ID` comes back to it. Where no hub listens at the default address, the hub and the agents run in this process for the time of \
@@ -61,6 +81,11 @@ impl Layers for Workflow {
                 hub: run.at.hub.hub.clone(),
                 model: run.model.layer(),
                 ..run.folder.layer()
+            },
+            Self::Serve(serve) => Layer {
+                hub: serve.hub.hub.clone(),
+                keep_runs: serve.keep.layer(),
+                ..serve.folder.layer()
             },
             Self::Files(WorkflowCommand::Validate(validate)) => Layer {
                 hub: validate.hub.hub.clone(),

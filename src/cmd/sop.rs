@@ -81,12 +81,7 @@ impl Program for Agenthub {
     }
 
     fn workplace(&self, data: Option<&Path>) -> anyhow::Result<Box<dyn Workplace>> {
-        Ok(Box::new(Files {
-            data: data.map(Path::to_path_buf),
-            keep_runs: self.settings.keep_runs.clone(),
-            telemetry: Telemetry::start()?,
-            kept: Mutex::default(),
-        }))
+        Ok(Box::new(Files::new(&self.settings, data)?))
     }
 
     async fn journals(&self, data: &Path) -> io::Result<BTreeMap<String, Arc<dyn Journal>>> {
@@ -121,8 +116,8 @@ fn is_in_use(error: &anyhow::Error) -> bool {
     matches!(error, Some(StartError::Log(OpenError::Locked(_))))
 }
 
-/// The files of a team's runs, this process's until the end, and where their spans go.
-struct Files {
+/// The files of a folder's runs, this process's until the end, and where their spans go.
+pub(super) struct Files {
     data: Option<PathBuf>,
     keep_runs: KeepRuns,
     telemetry: Telemetry,
@@ -134,6 +129,17 @@ impl Files {
     fn of(&self, name: &str) -> Arc<OnceCell<Kept>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(kept.entry(name.to_owned()).or_default())
+    }
+}
+
+impl Files {
+    pub(super) fn new(settings: &Settings, data: Option<&Path>) -> anyhow::Result<Self> {
+        Ok(Self {
+            data: data.map(Path::to_path_buf),
+            keep_runs: settings.keep_runs.clone(),
+            telemetry: Telemetry::start()?,
+            kept: Mutex::default(),
+        })
     }
 }
 

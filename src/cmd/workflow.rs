@@ -1,16 +1,20 @@
 //! `agenthub workflow`
 
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
 use agenthub_proto::{cortex::StartRunRequest, json};
+use agenthub_sop::cli::Workplace;
 use agenthub_terminal::{faults, run::Line, usage::WrongUsage};
-use agenthub_workflow::cli::{self as workflow, Checked};
+use agenthub_workflow::{
+    Lasting,
+    cli::{self as workflow, Checked},
+};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{CLIENT_LEVEL, asking::Asking, run as runs_of_briefs};
+use super::{CLIENT_LEVEL, asking::Asking, run as runs_of_briefs, sop::Files};
 use crate::{
-    cli::{Workflow, WorkflowRun},
+    cli::{Workflow, WorkflowRun, WorkflowServe},
     logging::{self, Target},
     settings::Settings,
 };
@@ -19,11 +23,27 @@ use crate::{
 pub(super) async fn run(args: Workflow, settings: &Settings) -> anyhow::Result<ExitCode> {
     match args {
         Workflow::Run(args) => carry_out(&args, settings).await,
+        Workflow::Serve(args) => {
+            logging::start(settings.log.as_deref(), CLIENT_LEVEL, &Target::Stderr)?;
+            serve(&args, settings).await
+        }
         Workflow::Files(command) => {
             logging::start(settings.log.as_deref(), CLIENT_LEVEL, &Target::Stderr)?;
             workflow::run(command, &settings.hub).await
         }
     }
+}
+
+async fn serve(args: &WorkflowServe, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let files: Arc<dyn Workplace> = Arc::new(Files::new(settings, settings.data())?);
+    let kept = Arc::clone(&files);
+    let lasting: Lasting = Arc::new(move |id, agent| {
+        let kept = Arc::clone(&kept);
+        Box::pin(async move { kept.lasting(&id, agent).await })
+    });
+    let served = workflow::serve(&args.serve, &settings.hub, lasting).await;
+    files.close().await;
+    served
 }
 
 async fn carry_out(args: &WorkflowRun, settings: &Settings) -> anyhow::Result<ExitCode> {

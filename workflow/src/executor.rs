@@ -4,15 +4,20 @@
 //! the run's steps go to the agents of the hub and to people (`world.rs`), and who watches is told how they stand (`monitor.rs`). An agent
 //! that fails again and again is left alone for a while (`breakers.rs`), secrets are put in when a request goes out (`secrets.rs`), workflows
 //! in steps are runs of their own (`children.rs`), and messages of the hub are waited for (`events.rs`).
+//! `agent.rs` carries out any workflow that it is sent, `served.rs` one that it is made of; of the latter's steps its caller sees statuses
+//! (`progress.rs`).
 
 mod agent;
 mod breakers;
 mod children;
 mod events;
 mod monitor;
+mod progress;
 mod request;
 mod secrets;
+mod served;
 mod world;
 
 pub use agent::{NAME, agent};
 pub use request::RunRequest;
+pub(crate) use served::Served;

@@ -3,7 +3,8 @@
 //! A workflow is a file of YAML or JSON: steps for agents, and how they follow one another. [`load`] reads one and says all that is wrong
 //! with it at once, each [`Fault`](agenthub_documents::Fault) with its place. Whichever form a file has, in which steps name those before
 //! them (`graph.rs`) or the one behind them (`linear.rs`), one [`Workflow`] comes of it (`model.rs`). The next step of a run of one is decided
-//! in `strategy/`, and carried out in `executor/`.
+//! in `strategy/`, and carried out in `executor/`;
+//! `serving/` has the workflows of a folder as agents, while its files change.
 
 mod building;
 mod bus;
@@ -27,6 +28,7 @@ mod nested_files;
 mod reading;
 mod reference;
 mod scope;
+mod serving;
 mod shape;
 #[cfg(test)]
 mod strangers_tests;
@@ -42,4 +44,5 @@ pub use input::{InputFault, filled};
 pub use loading::{load, read};
 pub use model::{RUN, Workflow};
 pub use monitoring::TOPIC;
+pub use serving::{Lasting, Member, News, Origin, ServeError, Serving};
 pub use strategy::{Input, WorkflowRun};

@@ -45,6 +45,17 @@ pub struct Graph {
     pub format: Format,
 }
 
+/// `agenthub workflow serve`
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// The folder with the files, in YAML or JSON
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// Prints one JSON object once the agents are there: hub, dir and agents
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Language of a drawing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {

@@ -6,15 +6,17 @@ mod args;
 mod checked;
 mod input;
 mod offers;
+mod serve;
 mod validate;
 
 use std::process::ExitCode;
 
 use agenthub_terminal::{faults, output};
 
-pub use args::{Format, Graph, Validate, WorkflowCommand};
+pub use args::{Format, Graph, Serve, Validate, WorkflowCommand};
 pub use checked::{Checked, checked};
 pub use input::input;
+pub use serve::serve;
 
 use crate::{dot, load, mermaid, schema};
 

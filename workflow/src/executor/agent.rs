@@ -28,7 +28,7 @@ use super::{
 pub const NAME: &str = "workflows";
 
 /// Runs that are at work at the same time, at most; further ones wait.
-const CONCURRENCY: u32 = 256;
+pub(super) const CONCURRENCY: u32 = 256;
 
 /// The agent that carries out workflows: each [`RunRequest`] that comes becomes a run in this journal. `hub` is the address of the hub that
 /// it is to be on.
@@ -71,43 +71,11 @@ impl Conductor for Workflows {
 
     /// spec: EXE-1.2, EXE-1.3
     fn begin(&self, task: &TaskContext) -> Result<Beginning, Failure> {
-        if task.task_id().is_empty() {
-            let why = "a run is a task: send the workflow with a task id";
-            return Err(Failure::rejected(why));
-        }
         let data = task.data().unwrap_or_default();
         let request: RunRequest = serde_json::from_value(data).map_err(|error| {
             Failure::rejected(format!("this is no request for a workflow: {error}"))
         })?;
-        let known = task.client().directory().all();
-        let cards: Vec<AgentCard> = known
-            .into_iter()
-            .map(|entry| entry.card.as_ref().clone())
-            .collect();
-        let document = Value::Object(request.workflow);
-        let wrong = |faults: Vec<String>| Failure::rejected(faults.join("\n"));
-        let workflow = read(&document, Some(&Offers::of(&cards))).map_err(wrong)?;
-        let input = filled(&workflow, request.input).map_err(|faults| {
-            let faults: Vec<String> = faults.iter().map(InputFault::to_string).collect();
-            Failure::rejected(format!("the input does not fit: {}", faults.join("; ")))
-        })?;
-        for name in workflow.secrets() {
-            secret(&name).map_err(Failure::rejected)?;
-        }
-        let retried = request.retries.unwrap_or_default();
-        let reused = before(&workflow, retried.from.as_deref(), retried.steps);
-        Ok(Beginning {
-            input: json!(Input {
-                run: task.run_id().to_string(),
-                plan: outline(&workflow),
-                workflow: document,
-                input,
-                reused: reused.map_err(Failure::rejected)?,
-                resumes: (!retried.run.is_empty()).then_some(retried.run),
-            }),
-            // The time is the workflow's own, so that what was done is taken back when it is over.
-            budget: Budget::default(),
-        })
+        beginning(task, request)
     }
 
     fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World> {
@@ -127,16 +95,59 @@ impl Conductor for Workflows {
 
     /// The output as data, in the field `output`, and in words.
     fn reply(&self, _: &TaskContext, outcome: &RunOutcome) -> Result<Reply, Failure> {
-        match outcome {
-            RunOutcome::Completed { text, data, .. } => {
-                let mut message = Message::new(Role::Agent, text);
-                message
-                    .content
-                    .push(Part::data(&json!({ "output": data["output"] })));
-                Ok(message.into())
-            }
-            RunOutcome::Failed { error } => Err(Failure::failed(error)),
-            RunOutcome::Cancelled { reason } => Err(Failure::cancelled(reason)),
+        reply(outcome, |output| json!({ "output": output }))
+    }
+}
+
+/// The beginning of a run, if workflow and input are right.
+pub(super) fn beginning(task: &TaskContext, request: RunRequest) -> Result<Beginning, Failure> {
+    if task.task_id().is_empty() {
+        let why = "a run is a task: send the request with a task id";
+        return Err(Failure::rejected(why));
+    }
+    let known = task.client().directory().all();
+    let cards: Vec<AgentCard> = known
+        .into_iter()
+        .map(|entry| entry.card.as_ref().clone())
+        .collect();
+    let document = Value::Object(request.workflow);
+    let wrong = |faults: Vec<String>| Failure::rejected(faults.join("\n"));
+    let workflow = read(&document, Some(&Offers::of(&cards))).map_err(wrong)?;
+    let input = filled(&workflow, request.input).map_err(|faults| {
+        let faults: Vec<String> = faults.iter().map(InputFault::to_string).collect();
+        Failure::rejected(format!("the input does not fit: {}", faults.join("; ")))
+    })?;
+    for name in workflow.secrets() {
+        secret(&name).map_err(Failure::rejected)?;
+    }
+    let retried = request.retries.unwrap_or_default();
+    let reused = before(&workflow, retried.from.as_deref(), retried.steps);
+    Ok(Beginning {
+        input: json!(Input {
+            run: task.run_id().to_string(),
+            plan: outline(&workflow),
+            workflow: document,
+            input,
+            reused: reused.map_err(Failure::rejected)?,
+            resumes: (!retried.run.is_empty()).then_some(retried.run),
+        }),
+        // The time is the workflow's own, so that what was done is taken back when it is over.
+        budget: Budget::default(),
+    })
+}
+
+/// The output as data, as `shaped` makes it, and in words.
+pub(super) fn reply(
+    outcome: &RunOutcome,
+    shaped: impl FnOnce(&Value) -> Value,
+) -> Result<Reply, Failure> {
+    match outcome {
+        RunOutcome::Completed { text, data, .. } => {
+            let mut message = Message::new(Role::Agent, text);
+            message.content.push(Part::data(&shaped(&data["output"])));
+            Ok(message.into())
         }
+        RunOutcome::Failed { error } => Err(Failure::failed(error)),
+        RunOutcome::Cancelled { reason } => Err(Failure::cancelled(reason)),
     }
 }

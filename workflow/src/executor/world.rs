@@ -19,6 +19,7 @@ use super::{
     children::Children,
     events,
     monitor::Monitor,
+    progress::Progress,
     secrets::{Secrets, secret},
 };
 use crate::{
@@ -28,17 +29,21 @@ use crate::{
 };
 
 /// The world of one run.
-#[derive(Debug)]
 pub(super) struct RunWorld {
     task: TaskContext,
-    monitor: Monitor,
+    /// Tells the monitoring topic, where there is a journal to tell of.
+    monitor: Option<Monitor>,
+    /// Shows the steps to the caller, where the caller is to see them.
+    progress: Option<Progress>,
     breakers: Arc<Breakers>,
-    children: Arc<Children>,
+    /// Asks for the runs of workflows that are steps, where this agent itself carries them out; elsewhere another agent is asked.
+    children: Option<Arc<Children>>,
     /// The workflow's breakers, by agent.
     settings: BTreeMap<String, Breaker>,
 }
 
 impl RunWorld {
+    /// The world of a run of any workflow that was sent.
     pub(super) fn new(
         task: TaskContext,
         monitor: Monitor,
@@ -49,9 +54,22 @@ impl RunWorld {
         Self {
             settings: breakers_of(&request["workflow"]),
             task,
-            monitor,
+            monitor: Some(monitor),
+            progress: None,
             breakers,
-            children,
+            children: Some(children),
+        }
+    }
+
+    /// The world of a run of a workflow that is an agent, which shows the run's steps as statuses of its task.
+    pub(super) fn shown(task: TaskContext, workflow: &Value, breakers: Arc<Breakers>) -> Self {
+        Self {
+            settings: breakers_of(workflow),
+            progress: Some(Progress::new(task.clone())),
+            task,
+            monitor: None,
+            breakers,
+            children: None,
         }
     }
 
@@ -80,7 +98,7 @@ impl RunWorld {
 
     /// Hands a request over and waits for what comes of it.
     async fn asked(&self, sent: &SentHandoff) -> Result<DelegationResult, EffectFailure> {
-        if is_child(sent) {
+        if let Some(children) = self.children.as_ref().filter(|_| is_child(sent)) {
             let agent = self.task.client().agent_id();
             let sent = SentHandoff {
                 handoff: Handoff {
@@ -89,7 +107,7 @@ impl RunWorld {
                 },
                 ..sent.clone()
             };
-            return self.children.carry_out(&self.task, &sent).await;
+            return children.carry_out(&self.task, &sent).await;
         }
         let sent = &self.addressed(sent);
         let handed = self.task.hand_over(sent).await?;
@@ -194,9 +212,9 @@ impl World for RunWorld {
     }
 
     async fn recall(&self, _: &StepContext, sent: &SentHandoff) {
-        match is_child(sent) {
-            true => self.children.recall(&self.task, sent).await,
-            false => self.task.recall(sent).await,
+        match self.children.as_ref().filter(|_| is_child(sent)) {
+            Some(children) => children.recall(&self.task, sent).await,
+            None => self.task.recall(sent).await,
         }
     }
 
@@ -220,13 +238,24 @@ impl World for RunWorld {
 
     /// spec: EXE-3.3, EXE-8.1, EXE-8.2, EXE-8.3
     fn show(&self, entry: &Entry, again: bool) {
+        if let Some(progress) = self.progress.as_ref().filter(|_| !again) {
+            progress.show(&entry.event);
+        }
         tracing::debug!(run = %self.task.run_id(), seq = entry.seq, "a workflow has gone on");
-        self.monitor.show(entry, again);
+        if let Some(monitor) = &self.monitor {
+            monitor.show(entry, again);
+        }
     }
 
     async fn conclude(&self, outcome: &RunOutcome, spent: Spent) -> Result<(), EffectFailure> {
+        if let Some(progress) = &self.progress {
+            progress.caught_up().await;
+        }
         tracing::info!(run = %self.task.run_id(), ended = outcome.label(), calls = spent.calls, "a workflow ended");
         // spec: EXE-8.5
-        self.monitor.finish().await
+        match &self.monitor {
+            Some(monitor) => monitor.finish().await,
+            None => Ok(()),
+        }
     }
 }

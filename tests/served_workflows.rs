@@ -1,0 +1,238 @@
+//! Workflows of a folder as agents: called over A2A and by Cortex, while their files change, and over crashes.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::{
+    a2a::{json as body_of, post},
+    harness::{Process, System, eventually, free_address, get},
+    workflows::worker::Worker,
+};
+
+/// Has the system's folder `flows` served, with these files.
+fn serve(system: &System, files: &[(&str, &str)]) -> Process {
+    fs::create_dir_all(system.folder().join("flows")).expect("the folder is ours");
+    for (name, text) in files {
+        write(system, name, text);
+    }
+    let args = ["workflow", "serve", "flows", "--json"];
+    let served = system.start(&args);
+    served.line("the agents");
+    served
+}
+
+fn write(system: &System, name: &str, text: &str) {
+    let path = system.folder().join("flows").join(name);
+    fs::write(path, text).expect("the folder is ours");
+}
+
+/// The task of a message with these parts to an agent, over JSON-RPC; the error where there is one.
+fn send(http: &str, agent: &str, parts: Value, task: Option<&Value>) -> Value {
+    let is_waited_for = task.is_some() || parts[0]["waited"] != false;
+    let id = format!("{parts}{}", task.is_some());
+    let parts: Vec<Value> = parts.as_array().into_iter().flatten().cloned().collect();
+    let parts: Vec<Value> = parts
+        .into_iter()
+        .filter(|part| part.get("waited").is_none())
+        .collect();
+    let mut message = json!({"messageId": id, "role": "ROLE_USER", "parts": parts});
+    if let Some(task) = task {
+        message["taskId"] = task["id"].clone();
+    }
+    let configuration = json!({"returnImmediately": !is_waited_for});
+    let params = json!({"message": message, "configuration": configuration});
+    let request = json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params});
+    let mut answer = body_of(&post(
+        http,
+        &format!("/agents/{agent}"),
+        &request.to_string(),
+    ));
+    match answer["error"].take() {
+        Value::Null => answer["result"]["task"].take(),
+        error => error,
+    }
+}
+
+fn state(task: &Value) -> &str {
+    task["status"]["state"].as_str().unwrap_or_default()
+}
+
+fn card(http: &str, agent: &str) -> String {
+    get(
+        http,
+        &format!("/agents/{agent}/.well-known/agent-card.json"),
+    )
+}
+
+const POSTER: &str = "\
+name: poster
+description: Designs posters
+input:
+  type: object
+  required: [topic]
+  properties: { topic: { type: string } }
+steps:
+  draw: { agent: agent_echo, text: 'A poster of ${workflow.input.topic}' }
+output: ${draw.output.text}
+";
+
+/// spec: EXE-1.1, EXE-1.2, EXE-1.3
+#[test]
+fn workflows_of_a_folder_are_agents_while_their_files_change() {
+    let (system, _up, http) = System::up_with_http();
+    let served = serve(&system, &[("a.yaml", POSTER)]);
+    system.wait_online("poster");
+    let shown = system.run(&["agents", "show", "poster", "--json"], "");
+    for part in ["inputSchema", "topic", "Designs posters"] {
+        assert!(shown.stdout.contains(part), "{part}: {shown:?}");
+    }
+
+    // Over A2A, with data and with words.
+    let done = send(&http, "poster", json!([{"data": {"topic": "cats"}}]), None);
+    assert_eq!(state(&done), "TASK_STATE_COMPLETED", "{done}");
+    assert!(
+        done.to_string().contains("Echo: A poster of cats"),
+        "{done}"
+    );
+    let done = send(&http, "poster", json!([{"text": "dogs"}]), None);
+    assert!(
+        done.to_string().contains("Echo: A poster of dogs"),
+        "{done}"
+    );
+    let wrong = send(&http, "poster", json!([{"data": {"topik": 1}}]), None);
+    assert_eq!(state(&wrong), "TASK_STATE_REJECTED", "{wrong}");
+    assert!(wrong.to_string().contains("`topic` is missing"), "{wrong}");
+
+    // By Cortex.
+    let chat = system.chat("Design a poster with the poster workflow about owls\n");
+    assert!(chat.stdout.contains("A poster of"), "{chat:?}");
+
+    // Changed, and then broken: the last good one works on.
+    write(
+        &system,
+        "a.yaml",
+        &POSTER.replace("A poster of", "A placard of"),
+    );
+    served_line(&served, "poster works by the new");
+    let done = send(&http, "poster", json!([{"text": "hens"}]), None);
+    assert!(done.to_string().contains("A placard of hens"), "{done}");
+    write(
+        &system,
+        "a.yaml",
+        &POSTER.replace("agent: agent_echo", "agnet: agent_echo"),
+    );
+    served_line(&served, "poster goes on as it was");
+    served_line(&served, "a.yaml:8");
+    let done = send(&http, "poster", json!([{"text": "bees"}]), None);
+    assert!(done.to_string().contains("A placard of bees"), "{done}");
+
+    // Another file of the same name, and an agent of another program.
+    write(&system, "b.yaml", POSTER);
+    served_line(&served, "two workflows called `poster`");
+    write(
+        &system,
+        "c.yaml",
+        &POSTER.replace("name: poster", "name: agent_echo"),
+    );
+    served_line(&served, "an agent called agent_echo already");
+    let echo = send(&http, "agent_echo", json!([{"text": "still"}]), None);
+    assert!(echo.to_string().contains("Echo: still"), "{echo}");
+
+    // Gone.
+    fs::remove_file(system.folder().join("flows/b.yaml")).expect("it is there");
+    fs::remove_file(system.folder().join("flows/a.yaml")).expect("it is there");
+    served_line(&served, "poster has gone");
+    assert!(card(&http, "poster").starts_with("HTTP/1.1 404"));
+}
+
+fn served_line(served: &Process, part: &str) {
+    eventually(&format!("it says: {part}"), || {
+        served.said().contains(part).then_some(())
+    });
+}
+
+/// spec: EXE-4.1, EXE-4.2
+#[test]
+fn a_run_outlives_the_process_that_serves_it() {
+    let (system, _up, http) = System::up_with_http();
+    let worker = Worker::start(&system.hub());
+    system.wait_online("worker");
+    let flow = "\
+steps:
+  one: { agent: worker, skill: work, text: one }
+  two: { agent: worker, skill: work, text: two, depends_on: [one] }
+output: ${two.output.text}
+";
+    worker.hold("two");
+    let served = serve(&system, &[("chain.yaml", flow)]);
+    system.wait_online("chain");
+    let task = send(
+        &http,
+        "chain",
+        json!([{"waited": false}, {"text": "go"}]),
+        None,
+    );
+    worker.wait_called("two");
+    served.kill();
+    // What has begun ends as it began.
+    let served = serve(
+        &system,
+        &[("chain.yaml", &flow.replace("${two.output.text}", "changed"))],
+    );
+    worker.hold("");
+    let id = task["id"].as_str().expect("a task");
+    let ended = eventually("the run is over", || {
+        let path = format!("/agents/chain/tasks/{id}?A2A-Version=1.0");
+        let task = body_of(&get(&http, &path));
+        (state(&task) == "TASK_STATE_COMPLETED").then_some(task)
+    });
+    assert!(ended.to_string().contains("two is done"), "{ended}");
+    for (step, most) in [("one", 1), ("two", 2)] {
+        let tasks = worker.called(step);
+        assert!(tasks.len() <= most, "{step}: {tasks:?}");
+        assert!(
+            tasks.iter().all(|task| *task == tasks[0]),
+            "{step}: {tasks:?}"
+        );
+    }
+    let next = send(&http, "chain", json!([{"text": "again"}]), None);
+    assert!(next.to_string().contains("changed"), "{next}");
+    drop(served);
+}
+
+/// spec: EXE-2.2
+#[test]
+fn a_person_allows_a_step_and_the_caller_sees_the_steps() {
+    let system = System::bare(free_address());
+    let _up = system.start_durable_up();
+    let flow = "\
+steps:
+  may: { approve: Print it? }
+  print: { agent: agent_echo, text: printed, depends_on: [may] }
+output: ${print.output.text}
+";
+    let _served = serve(&system, &[("press.yaml", flow)]);
+    system.wait_online("press");
+    let call = system.ask("press", "the-task", "go");
+    let asked = eventually("a person is asked", || {
+        system.json(&["runs", "approve", "--json"]).pop()
+    });
+    assert!(asked.to_string().contains("Print it?"), "{asked}");
+    let statuses = || {
+        system
+            .run(&["tasks", "show", "the-task", "--json"], "")
+            .stdout
+    };
+    eventually("the caller is told", || {
+        statuses()
+            .contains("waits for a person: Print it?")
+            .then_some(())
+    });
+    let run = asked["runId"].as_str().expect("a run");
+    let allowed = system.run(&["runs", "approve", run], "");
+    assert_eq!(allowed.code, Some(0), "{allowed:?}");
+    let done = call.wait();
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.stdout.contains("Echo: printed"), "{done:?}");
+}

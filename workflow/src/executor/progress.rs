@@ -1,0 +1,153 @@
+//! The steps of a run as statuses of its task, for whoever called the workflow.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use agenthub_sdk::{
+    TaskContext,
+    runs::{RunEvent, StepRequest, StepResult},
+};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinSet,
+    time::timeout,
+};
+
+/// Lines that wait at most; while there are as many, what comes is left out.
+const ROOM: usize = 256;
+
+/// Time that the end of a run waits for the lines before it.
+const CATCH_UP: Duration = Duration::from_secs(2);
+
+/// The longest error in a line, in characters.
+const MAX_ERROR: usize = 500;
+
+enum Job {
+    Line(String),
+    Mark(oneshot::Sender<()>),
+}
+
+/// Publishes lines one after the other, beside the run. Dropping it ends it at once.
+pub(super) struct Progress {
+    task: TaskContext,
+    publishing: Mutex<Option<Publishing>>,
+}
+
+struct Publishing {
+    jobs: mpsc::Sender<Job>,
+    _publishing: JoinSet<()>,
+}
+
+impl Progress {
+    pub(super) fn new(task: TaskContext) -> Self {
+        Self {
+            task,
+            publishing: Mutex::default(),
+        }
+    }
+
+    /// Publishes the line of an event, if it has one. Never waits.
+    pub(super) fn show(&self, event: &RunEvent) {
+        if let Some(line) = line(event, self.task.run_id().as_str()) {
+            self.give(Job::Line(line));
+        }
+    }
+
+    /// Waits until all lines have been published, for at most 2 s.
+    pub(super) async fn caught_up(&self) {
+        let (done, is_done) = oneshot::channel();
+        self.give(Job::Mark(done));
+        // An error says that there was no room: then it is far behind.
+        let _ = timeout(CATCH_UP, is_done).await;
+    }
+
+    fn give(&self, job: Job) {
+        let publishing = self.publishing.lock();
+        let mut publishing = publishing.unwrap_or_else(PoisonError::into_inner);
+        let Publishing { jobs, .. } =
+            publishing.get_or_insert_with(|| Publishing::start(self.task.clone()));
+        if jobs.try_send(job).is_err() {
+            tracing::debug!(task = self.task.task_id(), "a status was left out");
+        }
+    }
+}
+
+impl Publishing {
+    fn start(task: TaskContext) -> Self {
+        let (jobs, mut given) = mpsc::channel(ROOM);
+        let mut publishing = JoinSet::new();
+        publishing.spawn(async move {
+            while let Some(job) = given.recv().await {
+                match job {
+                    Job::Line(line) => {
+                        if let Err(error) = task.publish_update(line).await {
+                            tracing::debug!(%error, "a status was not published");
+                        }
+                    }
+                    // Nobody waits any more.
+                    Job::Mark(done) => _ = done.send(()),
+                }
+            }
+        });
+        Self {
+            jobs,
+            _publishing: publishing,
+        }
+    }
+}
+
+/// The line of an event: a step goes out to an agent or a person, or comes back.
+fn line(event: &RunEvent, run: &str) -> Option<String> {
+    match event {
+        RunEvent::StepBegun {
+            step,
+            attempt,
+            what,
+            ..
+        } => match what {
+            StepRequest::Delegated(sent) => {
+                let agent = &sent.handoff.agent;
+                Some(match attempt {
+                    1 => format!("Step {step}: {agent} is asked"),
+                    n => format!("Step {step}: {agent} is asked, attempt {n}"),
+                })
+            }
+            StepRequest::ApprovalAsked(approval) => {
+                let question = approval.arguments["question"].as_str();
+                let question = cut(question.unwrap_or_default());
+                let id = &approval.id;
+                Some(format!(
+                    "Step {step} waits for a person: {question} (agenthub runs approve {run} {id})"
+                ))
+            }
+            _ => None,
+        },
+        RunEvent::StepEnded { step, result, .. } => match result {
+            StepResult::DelegationEnded(ended) if ended.state == "completed" => {
+                Some(format!("Step {step} is completed"))
+            }
+            StepResult::DelegationEnded(ended) => {
+                let error = match &*ended.error {
+                    "" => &ended.state,
+                    error => error,
+                };
+                Some(format!("Step {step} has failed: {}", cut(error)))
+            }
+            StepResult::Decided(decision) => Some(match decision.approved {
+                true => format!("Step {step} is allowed"),
+                false => format!("Step {step} is refused"),
+            }),
+            StepResult::Failed(failure) => {
+                Some(format!("Step {step} has failed: {}", cut(&failure.message)))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn cut(error: &str) -> String {
+    error.chars().take(MAX_ERROR).collect()
+}

@@ -1,0 +1,230 @@
+//! The agent of one workflow: each request to it is a run with the request's data as input.
+
+use std::{path::PathBuf, sync::Arc};
+
+use agenthub_sdk::{
+    Agent, AgentBuilder, Card, Failure, Reply, Skill, TaskContext,
+    durable::{Beginning, Conductor, Identity},
+    proto::a2a::AgentCard,
+    runs::{RunId, RunOutcome, Strategy, World},
+};
+use agenthub_terminal::file_agent::{FileAgent, sha256, unnumbered};
+use serde_json::{Map, Value};
+
+use super::{
+    agent::{CONCURRENCY, beginning, reply},
+    breakers::Breakers,
+    request::RunRequest,
+    world::RunWorld,
+};
+use crate::{model::Workflow, strategy::WorkflowRun};
+
+/// Tag of the agents of workflows.
+const TAG: &str = "workflow";
+
+/// A workflow of a file, as an agent.
+#[derive(Clone, Debug)]
+pub(crate) struct Served {
+    /// The agent's id: the workflow's name.
+    pub(crate) id: String,
+    pub(crate) path: PathBuf,
+    pub(crate) workflow: Workflow,
+    /// The workflow, as its file has it, with its name.
+    pub(crate) document: Map<String, Value>,
+    /// Digest of the document.
+    digest: String,
+}
+
+impl Served {
+    /// The agent of a workflow that was read of a file.
+    pub(crate) fn new(path: PathBuf, workflow: Workflow, document: Value) -> Self {
+        let mut document = match document {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        };
+        let name = document.entry("name");
+        name.or_insert_with(|| workflow.name.clone().into());
+        let digest = sha256(Value::Object(document.clone()).to_string().as_bytes());
+        Self {
+            id: workflow.name.clone(),
+            path,
+            workflow,
+            document,
+            digest,
+        }
+    }
+
+    /// True if both are the same workflow of the same file.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.digest == other.digest && self.path == other.path
+    }
+
+    /// The file, as the card names it.
+    pub(crate) fn file(&self) -> FileAgent<'_> {
+        FileAgent {
+            extension: "urn:agenthub:workflow/v1",
+            digest: &self.digest,
+            path: &self.path,
+        }
+    }
+
+    /// The agent: its card has one skill of the same name, which takes the workflow's input.
+    pub(crate) fn agent(self: &Arc<Self>) -> AgentBuilder {
+        Agent::worker(self.card())
+            .watch_agents(true)
+            .concurrency(CONCURRENCY)
+            .conduct_any(Arc::new(OneWorkflow {
+                served: Arc::clone(self),
+                breakers: Arc::default(),
+            }))
+    }
+
+    fn card(&self) -> AgentCard {
+        let id = &*self.id;
+        let description = match &*self.workflow.description {
+            "" => format!("Carries out the workflow {id}"),
+            given => given.to_owned(),
+        };
+        let modes = ["text/plain", "application/json"];
+        let skill = Skill::new(id, id, &*description)
+            .tags([TAG])
+            .modes(modes, modes);
+        let version = match &*self.workflow.version {
+            "" => unnumbered(&self.digest),
+            given => given.to_owned(),
+        };
+        let card = Card::new(id, description)
+            .version(version)
+            .skill(skill)
+            .input_schema(id, self.workflow.input.clone());
+        let mut card = AgentCard::from(card);
+        self.file().mark(&mut card);
+        card
+    }
+}
+
+/// Makes a run of the workflow of each request.
+#[derive(Debug)]
+struct OneWorkflow {
+    served: Arc<Served>,
+    breakers: Arc<Breakers>,
+}
+
+impl Conductor for OneWorkflow {
+    fn strategy(&self) -> &dyn Strategy {
+        &WorkflowRun
+    }
+
+    /// spec: EXE-1.2, EXE-1.3
+    fn begin(&self, task: &TaskContext) -> Result<Beginning, Failure> {
+        let input = input(&self.served.workflow.input, task.data(), &task.text())?;
+        let workflow = self.served.document.clone();
+        let request = RunRequest {
+            workflow,
+            input,
+            ..RunRequest::default()
+        };
+        beginning(task, request)
+    }
+
+    fn world(&self, task: &TaskContext, _: &RunId) -> Arc<dyn World> {
+        let workflow = Value::Object(self.served.document.clone());
+        let breakers = Arc::clone(&self.breakers);
+        Arc::new(RunWorld::shown(task.clone(), &workflow, breakers))
+    }
+
+    fn identity(&self) -> Identity {
+        Identity {
+            workflow: self.served.id.clone(),
+            ..Identity::default()
+        }
+    }
+
+    fn reply(&self, _: &TaskContext, outcome: &RunOutcome) -> Result<Reply, Failure> {
+        reply(outcome, Value::clone)
+    }
+}
+
+/// The input in a request: its data; of words alone, a JSON object, or else the one text that the workflow takes. Data without any field of the
+/// workflow beside words, as orchestrators send them for purposes of their own, count as words alone.
+fn input(schema: &Value, data: Option<Value>, text: &str) -> Result<Map<String, Value>, Failure> {
+    let text = text.trim();
+    let of_words = only_text(schema).filter(|_| !text.is_empty());
+    match (data, of_words) {
+        (Some(Value::Object(fields)), Some(field)) if !knows_any(schema, &fields) => {
+            Ok([(field, Value::from(text))].into_iter().collect())
+        }
+        (Some(Value::Object(fields)), _) => Ok(fields),
+        (Some(_), _) => Err(Failure::rejected("the input is to be a JSON object")),
+        (None, of_words) => match serde_json::from_str(text) {
+            Ok(Value::Object(fields)) => Ok(fields),
+            _ => Ok(of_words
+                .map(|field| (field, Value::from(text)))
+                .into_iter()
+                .collect()),
+        },
+    }
+}
+
+/// True if the schema has one of the fields.
+fn knows_any(schema: &Value, fields: &Map<String, Value>) -> bool {
+    fields
+        .keys()
+        .any(|field| schema["properties"].get(field).is_some())
+}
+
+/// The field that words alone are put into: the only one that is required, or else the only one that there is, if it is a text.
+fn only_text(schema: &Value) -> Option<String> {
+    let properties = schema["properties"].as_object()?;
+    let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
+    let mut keys = properties.keys();
+    let field = match (required, keys.next(), keys.next()) {
+        ([one], ..) => one.as_str()?,
+        ([], Some(one), None) => one,
+        _ => return None,
+    };
+    (properties.get(field)?["type"] == "string").then(|| field.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn words_alone_are_the_one_text_that_a_workflow_takes() {
+        let text = json!({ "type": "string" });
+        let number = json!({ "type": "integer" });
+        let schema = |required: &[&str], properties: Value| json!({ "type": "object", "required": required, "properties": properties });
+        let given = |schema: &Value, words: &str| {
+            Value::Object(input(schema, None, words).expect("an input"))
+        };
+        let topic = schema(&["topic"], json!({ "topic": text, "words": number }));
+        assert_eq!(given(&topic, " Cats\n"), json!({"topic": "Cats"}));
+        assert_eq!(
+            given(&topic, r#"{"topic": "Dogs"}"#),
+            json!({"topic": "Dogs"})
+        );
+        let only = schema(&[], json!({ "topic": text }));
+        assert_eq!(given(&only, "Cats"), json!({"topic": "Cats"}));
+        for none in [
+            schema(&["a", "b"], json!({ "a": text, "b": text })),
+            schema(&[], json!({ "a": text, "b": text })),
+            schema(&["n"], json!({ "n": number })),
+            json!({}),
+        ] {
+            assert_eq!(given(&none, "Cats"), json!({}), "{none}");
+        }
+        let data = input(&topic, Some(json!({"topic": "Ants"})), "Cats");
+        assert_eq!(data.map(Value::Object).ok(), Some(json!({"topic": "Ants"})));
+        assert!(input(&topic, Some(json!(["Ants"])), "Cats").is_err());
+        let others = input(&topic, Some(json!({"purpose": "x"})), "Cats");
+        assert_eq!(
+            others.map(Value::Object).ok(),
+            Some(json!({"topic": "Cats"}))
+        );
+        let wrong = input(&topic, Some(json!({"topik": "x"})), "");
+        assert_eq!(wrong.map(Value::Object).ok(), Some(json!({"topik": "x"})));
+    }
+}

@@ -1,0 +1,124 @@
+//! A folder of workflows as agents of a hub, kept as its files change.
+//!
+//! `folder.rs` reads the files, `changes.rs` decides which agents are started, replaced and stopped, `keeper.rs` does it.
+
+mod changes;
+mod folder;
+mod keeper;
+
+use std::{path::PathBuf, sync::Arc};
+
+use agenthub_documents::Fault;
+use agenthub_sdk::{AgentBuilder, Client, Error};
+use futures_util::future::BoxFuture;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use self::keeper::Keeper;
+
+/// Gives the agent with this id a place where its runs are kept. It is called again whenever the file changes.
+pub type Lasting = Arc<
+    dyn Fn(String, AgentBuilder) -> BoxFuture<'static, anyhow::Result<AgentBuilder>> + Send + Sync,
+>;
+
+/// Parts of a folder that is served.
+#[derive(Clone)]
+pub struct Origin {
+    /// The folder.
+    pub dir: PathBuf,
+    /// Keeps runs.
+    pub lasting: Lasting,
+    /// Is told what happens, in order; it is quick.
+    pub tell: Arc<dyn Fn(&News) + Send + Sync>,
+}
+
+/// An agent of a workflow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its id.
+    pub id: String,
+    /// Its file.
+    pub path: PathBuf,
+}
+
+/// Events of a folder that is served.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum News {
+    /// An agent has come.
+    Started(Member),
+    /// An agent has changed with its file; the runs that it has begun, it ends as it began them.
+    Replaced(Member),
+    /// An agent has gone, as its file has, or names it otherwise.
+    Stopped(Member),
+    /// Something is wrong with a file. Said once, until something changes.
+    Wrong {
+        /// The fault.
+        fault: Fault,
+        /// Id of the agent that works on as it was.
+        kept: Option<String>,
+    },
+    /// The hub has sent an agent away.
+    Lost {
+        /// The agent.
+        member: Member,
+        /// The reason.
+        reason: String,
+    },
+}
+
+/// The reason why a folder cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The folder cannot be read. Told as news, too.
+    #[error("{0}")]
+    Folder(Fault),
+    /// The hub cannot be reached.
+    #[error(transparent)]
+    Hub(#[from] Error),
+}
+
+/// Workflows of a folder at work as agents. [`stop`](Self::stop) it; dropping it ends the agents without waiting for anything.
+#[derive(Debug)]
+pub struct Serving {
+    members: Vec<Member>,
+    stop: CancellationToken,
+    keeping: JoinSet<()>,
+}
+
+impl Serving {
+    /// Starts an agent of each workflow on the hub at this address, and keeps them as their files change. A file with faults is told of, and
+    /// left out.
+    ///
+    /// # Errors
+    ///
+    /// [`ServeError`].
+    pub async fn start(hub: &str, origin: Origin) -> Result<Self, ServeError> {
+        let client = Client::builder(hub).connect().await?;
+        let stop = CancellationToken::new();
+        let mut keeper = Keeper::new(hub, origin, client, stop.clone());
+        if let Err(fault) = keeper.round().await {
+            keeper.end().await;
+            return Err(ServeError::Folder(fault));
+        }
+        let members = keeper.members();
+        let mut keeping = JoinSet::new();
+        keeping.spawn(keeper.run());
+        Ok(Self {
+            members,
+            stop,
+            keeping,
+        })
+    }
+
+    /// The agents that were started at the beginning, by id.
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// Stops the agents. Their runs go on where another process with the same journals serves the folder.
+    pub async fn stop(mut self) {
+        self.stop.cancel();
+        while self.keeping.join_next().await.is_some() {}
+    }
+}
