@@ -84,7 +84,7 @@ pub(super) fn asked(mut request: StartRunRequest) -> Result<StartRequest, Error>
     }
     let workflow = fields(Some(workflow));
     let asked = WorkflowRequest::new(workflow, fields(input));
-    Ok(StartRequest::Workflow(asked))
+    Ok(StartRequest::Workflow(Box::new(asked)))
 }
 
 /// The brief of a request.

@@ -92,7 +92,7 @@ impl Cortex for Service {
         let key = convert::key(&key)?;
         let started = match convert::asked(request)? {
             StartRequest::Brief(brief) => runs.start(*brief, key, trace).await?,
-            StartRequest::Workflow(asked) => runs.carry_out(asked, key, trace).await?,
+            StartRequest::Workflow(asked) => runs.carry_out(*asked, key, trace).await?,
         };
         Ok(Response::new(started.run.into()))
     }

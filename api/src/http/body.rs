@@ -58,7 +58,7 @@ impl<S: Sync> FromRequest<S> for Body<StartRequest> {
         let bytes = read(body).await?;
         let kind = serde_json::from_slice::<Kinds>(&bytes);
         let asked = match kind.is_ok_and(|kind| kind.workflow.is_some()) {
-            true => StartRequest::Workflow(parse(&bytes)?),
+            true => StartRequest::Workflow(Box::new(parse(&bytes)?)),
             false => StartRequest::Brief(Box::new(parse(&bytes)?)),
         };
         Ok(Self(asked))

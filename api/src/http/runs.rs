@@ -74,7 +74,7 @@ pub(super) async fn start(
     let trace = trace.and_then(|t| t.to_str().ok()?.parse().ok());
     let started = match asked {
         StartRequest::Brief(brief) => runs.start(*brief, key.as_deref(), trace).await?,
-        StartRequest::Workflow(asked) => runs.carry_out(asked, key.as_deref(), trace).await?,
+        StartRequest::Workflow(asked) => runs.carry_out(*asked, key.as_deref(), trace).await?,
     };
     let run = started.run;
     if form == Form::Json {

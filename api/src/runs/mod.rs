@@ -60,7 +60,7 @@ pub(crate) enum StartRequest {
     /// An objective is reached.
     Brief(Box<Brief>),
     /// A workflow is carried out.
-    Workflow(WorkflowRequest),
+    Workflow(Box<WorkflowRequest>),
 }
 
 /// The runs of a Cortex, and those of other agents whose journals it has. Clones are the same.
