@@ -360,7 +360,7 @@ fn until_all_have_ended(agent: &str) {
     });
 }
 
-/// What an agent elsewhere does is pushed to a receiver, as of any agent of the hub.
+/// Tasks of an agent elsewhere are pushed to a receiver, as those of any agent of the hub.
 ///
 /// spec: A2A 1.0.1 §4.3.3
 fn check_pushes(near: &Near, agent: &str, answer: &str) {

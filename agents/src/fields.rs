@@ -142,7 +142,7 @@ pub(crate) fn brand_rules() -> Value {
     })
 }
 
-/// How easy a text is to read.
+/// Limit of LIX, the measure of how hard a text is to read.
 pub(crate) fn readability(description: &str) -> Value {
     json!({
         "type": ["object", "null"],

@@ -66,7 +66,7 @@ impl From<StepView> for pb::StepAttempt {
     }
 }
 
-/// What a request starts: a workflow if it has one, else a brief.
+/// Workflow of a request that has one, else its brief.
 pub(super) fn asked(mut request: StartRunRequest) -> Result<StartRequest, Error> {
     let input = request.input.take();
     let Some(workflow) = request.workflow.take() else {

@@ -46,11 +46,11 @@ pub(crate) struct StepView {
     pub(crate) task_id: String,
     /// The request.
     pub(crate) request: Value,
-    /// What came of it.
+    /// Result.
     #[serde(skip_serializing_if = "Value::is_null")]
     #[schema(required = false)]
     pub(crate) result: Value,
-    /// Why nothing did.
+    /// Reason of the failure.
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schema(required = false)]
     pub(crate) error: String,

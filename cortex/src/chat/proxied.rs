@@ -59,17 +59,16 @@ impl Strategy for ProxiedChat {
             text: input.brief.objective,
             ..Handoff::default()
         };
+        let look = Step::new("look", Effect::Look(json!(Query::default())));
+        let Some(seen) = facts.observed(&look.id) else {
+            return Next::Steps(vec![look]);
+        };
+        let offers = PlanningContext::deserialize(seen)
+            .unwrap_or_default()
+            .offers;
         let given = input.brief.payload;
-        let mut offers = Vec::new();
         if !given.is_empty() {
             let payload = Value::Object(given.clone());
-            let look = Step::new("look", Effect::Look(json!(Query::default())));
-            let Some(seen) = facts.observed(&look.id) else {
-                return Next::Steps(vec![look]);
-            };
-            offers = PlanningContext::deserialize(seen)
-                .unwrap_or_default()
-                .offers;
             match skill_for(&payload, &offers, &handoff.agent) {
                 Ok(skill) => handoff.capability = skill.unwrap_or_default(),
                 Err(error) => return Next::Finish(RunOutcome::Failed { error }),

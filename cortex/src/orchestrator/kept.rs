@@ -73,7 +73,7 @@ pub(crate) struct Away {
     pub(crate) agent: String,
     /// The capability.
     pub(crate) capability: String,
-    /// In which phase.
+    /// Phase of the run.
     pub(crate) phase: String,
 }
 
@@ -139,7 +139,7 @@ pub struct Work {
     pub(crate) agent: String,
     /// The capability.
     pub(crate) capability: String,
-    /// In which phase.
+    /// Phase of the run.
     pub(crate) phase: String,
     /// Its state.
     pub state: WorkState,

@@ -36,6 +36,7 @@ pub fn misfits(schema: &Value, value: &Value) -> Vec<Misfit> {
     for error in validator.iter_errors(value).take(MAX_MISFITS) {
         describe(schema, &error, &mut misfits);
     }
+    misfits.truncate(MAX_MISFITS);
     misfits
 }
 
@@ -119,7 +120,11 @@ fn why(error: &ValidationError<'_>) -> String {
         Kind::Format { format } => format!("is {value}, which is no {format}"),
         Kind::Pattern { .. } => format!("is {value}, which is nothing that it takes"),
         Kind::Required { property } => format!("lacks `{}`", word(property)),
-        Kind::MinLength { .. } | Kind::MinItems { .. } => "is empty".to_owned(),
+        Kind::MinLength { .. } | Kind::MinItems { .. } if is_empty(error.instance()) => {
+            "is empty".to_owned()
+        }
+        Kind::MinLength { limit } => format!("is {value}; it has at least {limit} characters"),
+        Kind::MinItems { limit } => format!("has too few items: at least {limit}"),
         Kind::MaxItems { limit } => format!("has too many items: at most {limit}"),
         Kind::MaxProperties { limit } => format!("has too many entries: at most {limit}"),
         Kind::Custom { message, .. } => message.clone(),
@@ -191,6 +196,14 @@ fn word(value: &Value) -> String {
     }
 }
 
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
+    }
+}
+
 fn quoted(value: &Value) -> String {
     match value {
         Value::Array(_) => "a list".to_owned(),
@@ -227,6 +240,8 @@ mod tests {
                 "days": {"type": "array", "items": {"type": "string", "format": "date"}},
                 "limits": {"type": "object", "properties": {"most": {"type": "integer"}}, "additionalProperties": false},
                 "names": {"type": "array", "items": {"type": "string", "minLength": 1}},
+                "motto": {"type": "string", "minLength": 20},
+                "pair": {"type": "array", "minItems": 2},
                 "either": {"anyOf": [{"type": "number"}, {"type": "object", "required": ["a"]}]},
             },
         });
@@ -256,6 +271,11 @@ mod tests {
                 "names[1] is 12; it takes a text: put it into quotation marks",
             ),
             (json!({"names": [""]}), "names[0] is empty"),
+            (
+                json!({"motto": "ab"}),
+                "motto is \"ab\"; it has at least 20 characters",
+            ),
+            (json!({"pair": [1]}), "pair has too few items: at least 2"),
             (json!({"either": {}}), "either lacks `a`"),
         ] {
             assert_eq!(told(schema.clone(), value), [misfit]);
@@ -264,6 +284,13 @@ mod tests {
             told(schema, json!({"share": null, "kind": "long"})),
             [""; 0]
         );
+    }
+
+    #[test]
+    fn sixteen_misfits_are_told_at_most() {
+        let fields: serde_json::Map<_, _> = (0..20).map(|n| (n.to_string(), json!(n))).collect();
+        let schema = json!({"properties": {"a": true}, "additionalProperties": false});
+        assert_eq!(told(schema, json!(fields)).len(), MAX_MISFITS);
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub fn records(steps: &[StepAttempt]) -> Vec<StepRecord> {
     steps.iter().map(record).collect()
 }
 
-/// Where two runs part, a line for each step that differs.
+/// Steps at which two runs part, a line each.
 pub fn difference(differences: &[StepDifference]) -> String {
     let Some(first) = differences.first() else {
         return "the runs are the same".to_owned();

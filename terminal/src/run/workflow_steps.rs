@@ -53,7 +53,7 @@ pub(super) fn over(steps: &mut [Step]) {
     }
 }
 
-/// What a step that begins waited for has ended.
+/// Closes the steps that a beginning one waited for.
 fn pass(steps: &mut [Step], begun: &str) {
     let step = steps.iter().find(|step| step.name == begun);
     let after = step.map(|step| step.after.clone()).unwrap_or_default();

@@ -21,7 +21,7 @@ impl MemoryBus {
         self.failures.lock().expect("no panic").push(error);
     }
 
-    /// What is published, as it grows.
+    /// Published messages, as they grow.
     pub(crate) fn published(&self) -> watch::Receiver<Vec<(String, Message)>> {
         self.published.subscribe()
     }

@@ -77,7 +77,7 @@ impl GivenInput {
     ///
     /// # Errors
     ///
-    /// What does not fit, each fault with its place.
+    /// Faults of the input, each with its place.
     pub(super) fn fitting(&self, workflow: &Workflow) -> Result<Map<String, Value>, Vec<Fault>> {
         let document = self.source.as_ref().map(|source| &source.document);
         let input = match document {

@@ -9,7 +9,7 @@ use crate::Offers;
 ///
 /// # Errors
 ///
-/// Nobody answers there; in one line.
+/// The hub does not answer; in one line.
 pub(super) async fn offers(hub: &str) -> anyhow::Result<Offers> {
     let client = connect::client(hub, None).await?;
     let agents = client.all_agents(ListAgentsRequest::default()).await;

@@ -64,7 +64,7 @@ async fn subscribe(client: &Client, query: &EventQuery) -> Result<EventStream, E
     client.agent_events(request).await
 }
 
-/// What a step gets of a message that it waits for; nothing if it is another one.
+/// Output of a wait for a message; nothing if the message is another one.
 fn matched(event: &AgentEvent, query: &EventQuery) -> Option<Value> {
     let Some(Payload::Message(message)) = &event.payload else {
         return None;

@@ -158,7 +158,7 @@ impl Remote {
         })))
     }
 
-    /// Says whether the interface may be called, and whether the secrets for it are there. Nothing is sent.
+    /// Checks that the interface may be called and that its secrets are there. Nothing is sent.
     ///
     /// # Errors
     ///

@@ -213,7 +213,7 @@ impl OutsideAgents {
     }
 
     /// Removes one, with what waits for it. If it cannot be removed, it stays as it was.
-    /// What is open there is cancelled.
+    /// Its open tasks are cancelled there.
     pub(super) async fn remove(&self, id: &str) -> Result<Cancelled, Refusal> {
         let hub = self.0.hub.get().ok_or(Refusal::NotOpen)?;
         let mut roster = self.0.roster.lock().await;

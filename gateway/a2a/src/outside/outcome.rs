@@ -10,7 +10,7 @@ pub(super) const ASKS: &str = "the agent waits for an answer";
 /// The same where somebody is to sign in.
 const ASKS_AUTH: &str = "the agent waits until somebody has signed in";
 
-/// What an agent asks that waits in this state.
+/// Question of an agent that waits in this state.
 pub(super) fn question(status: &v1::TaskStatus) -> Reply {
     match (&status.message, status.state()) {
         (Some(words), _) => said(words.clone()).into(),

@@ -43,7 +43,7 @@ pub(super) enum Trouble {
 pub(super) struct View {
     pub(super) name: String,
     pub(super) interface: String,
-    /// What the signatures of its card are worth.
+    /// Verdict on its card's signatures.
     pub(super) signature: String,
     pub(super) is_away: bool,
 }

@@ -107,7 +107,7 @@ async fn a_listing_is_filtered_by_context_state_and_time() {
     stage.stop().await;
 }
 
-/// What changes a task and not its status, such as a message to it, moves it on no page.
+/// A change that leaves the status as it is, such as a message, moves a task on no page.
 ///
 /// spec: A2A 1.0.1 §3.1.4
 #[tokio::test]
