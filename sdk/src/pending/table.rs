@@ -1,7 +1,7 @@
 //! The delegated tasks of one client.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     sync::{Mutex, MutexGuard},
     time::Duration,
 };
@@ -70,7 +70,9 @@ struct Slot {
     is_accepted: bool,
     before: Before,
     /// Events of a task that goes on, which came before the hub took what is asked: some may be of an earlier question.
-    early: Vec<AgentEvent>,
+    early: VecDeque<AgentEvent>,
+    /// Position of the last event for which `early` had no room.
+    dropped: Option<String>,
     /// Position of what is asked in a task that goes on; events up to it are of an earlier question. Empty if not known.
     after: String,
     /// The outcome, unless an artifact follows until the hub is asked.
@@ -108,7 +110,8 @@ impl Table {
             outcome,
             is_accepted: false,
             before,
-            early: Vec::new(),
+            early: VecDeque::new(),
+            dropped: None,
             after: String::new(),
             perhaps: None,
             check_at,
@@ -124,18 +127,23 @@ impl Table {
 
     /// The hub has taken the task, at this position of its log; `in_doubt` says that the connection broke meanwhile.
     pub(crate) fn accept(&self, task_id: &str, position: &str, in_doubt: bool) {
-        let mut early = Vec::new();
-        if let Some(slot) = self.lock().slots.get_mut(task_id) {
+        let mut is_doubted = in_doubt;
+        let mut tasks = self.lock();
+        if let Some(slot) = tasks.slots.get_mut(task_id) {
             slot.is_accepted = true;
             if slot.before == Before::GoesOn {
                 position.clone_into(&mut slot.after);
-                early = std::mem::take(&mut slot.early);
+                let dropped = slot.dropped.take();
+                is_doubted |= dropped.is_some_and(|last| !is_up_to(&last, position));
+                let early = std::mem::take(&mut slot.early);
+                // The lock is held, so that no later event comes before these.
+                for event in early {
+                    self.fold(&mut tasks, &event);
+                }
             }
         }
-        for event in early {
-            self.apply(&event);
-        }
-        if in_doubt {
+        drop(tasks);
+        if is_doubted {
             self.doubted.notify_one();
         }
     }
@@ -143,13 +151,18 @@ impl Table {
     /// Gives an event to who waits for its task; others are of no interest.
     pub(crate) fn apply(&self, event: &AgentEvent) {
         let mut tasks = self.lock();
+        match tasks.slots.get_mut(event.task_id()) {
+            Some(slot) if slot.before == Before::GoesOn && !slot.is_accepted => slot.keep(event),
+            Some(_) => self.fold(&mut tasks, event),
+            None => {}
+        }
+    }
+
+    /// Adds an event to what is known of its task, and resolves the task if it is its outcome.
+    fn fold(&self, tasks: &mut Tasks, event: &AgentEvent) {
         let Some(slot) = tasks.slots.get_mut(event.task_id()) else {
             return;
         };
-        if slot.before == Before::GoesOn && !slot.is_accepted && slot.early.len() < MOST_EARLY {
-            slot.early.push(event.clone());
-            return;
-        }
         if is_up_to(&event.position, &slot.after) {
             return;
         }
@@ -163,13 +176,9 @@ impl Table {
                 slot.perhaps = Some(outcome);
                 slot.check_at = Instant::now() + LATE;
                 let check_at = slot.check_at;
-                self.check_by(&mut tasks, check_at);
+                self.check_by(tasks, check_at);
             }
-            Ending::Yes(outcome) => {
-                let slot = tasks.slots.remove(event.task_id());
-                drop(tasks);
-                resolve(slot, Ok(outcome));
-            }
+            Ending::Yes(outcome) => resolve(tasks.slots.remove(event.task_id()), Ok(outcome)),
         }
     }
 
@@ -269,6 +278,14 @@ fn resolve(slot: Option<Slot>, result: Result<Outcome, Error>) {
 }
 
 impl Slot {
+    /// Keeps an event until the hub has taken what is asked. Where there is no room, the oldest goes: it is the first to be of an earlier question.
+    fn keep(&mut self, event: &AgentEvent) {
+        if self.early.len() == MOST_EARLY {
+            self.dropped = self.early.pop_front().map(|oldest| oldest.position);
+        }
+        self.early.push_back(event.clone());
+    }
+
     fn show(&mut self, update: Update) {
         if self.missed > 0 {
             match self.updates.try_send(Box::new(Update::Missed(self.missed))) {
@@ -292,6 +309,7 @@ mod tests {
         a2a::{TaskState, TaskStatus},
         agenthub::{AgentEventMetadata, TaskStatusUpdateEvent, agent_event::Payload},
     };
+    use futures_util::FutureExt;
 
     fn status(state: TaskState) -> AgentEvent {
         AgentEvent {
@@ -307,13 +325,16 @@ mod tests {
         }
     }
 
+    fn at(position: &str, state: TaskState) -> AgentEvent {
+        AgentEvent {
+            position: position.to_owned(),
+            ..status(state)
+        }
+    }
+
     /// A client that comes back is told again what it did not acknowledge.
     #[tokio::test]
     async fn an_earlier_question_is_no_outcome_of_its_answer() {
-        let at = |position: &str, state| AgentEvent {
-            position: position.to_owned(),
-            ..status(state)
-        };
         let table = Table::default();
         let ends = table.add("t", "", Duration::from_secs(1), Before::GoesOn);
         let ends = ends.expect("a new task");
@@ -331,6 +352,60 @@ mod tests {
             shown += 1;
         }
         assert_eq!(shown, 2, "what is of this question");
+    }
+
+    /// The task of `accept` is in the middle of the early events as a later one comes.
+    #[test]
+    fn no_later_event_overtakes_an_early_one() {
+        for round in 0..200 {
+            let table = Table::default();
+            let ends = table.add("t", "", Duration::from_secs(60), Before::GoesOn);
+            let mut ends = ends.expect("a new task");
+            let early = 30;
+            for n in 0..early {
+                table.apply(&at(&format!("log-{n}"), TaskState::Working));
+            }
+            let start = std::sync::Barrier::new(2);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    start.wait();
+                    table.accept("t", "", false);
+                });
+                start.wait();
+                while table.accepted().is_empty() {
+                    std::hint::spin_loop();
+                }
+                table.apply(&at("log-99", TaskState::InputRequired));
+            });
+            assert!(ends.outcome.try_recv().is_ok(), "round {round}");
+            let mut shown = 0;
+            while ends.updates.try_recv().is_ok() {
+                shown += 1;
+            }
+            assert_eq!(shown, early + 1, "round {round}");
+        }
+    }
+
+    #[tokio::test]
+    async fn early_events_without_room_are_no_outcome_and_the_hub_is_asked() {
+        let is_doubted = |table: &Table| table.doubted.notified().now_or_never().is_some();
+        for (taken_at, missed_some) in [("log-70", false), ("log-3", true)] {
+            let table = Table::default();
+            let ends = table.add("t", "", Duration::from_secs(60), Before::GoesOn);
+            let mut ends = ends.expect("a new task");
+            for n in 0..MOST_EARLY + 5 {
+                table.apply(&at(&format!("log-{n}"), TaskState::Working));
+            }
+            table.apply(&at("log-70", TaskState::InputRequired));
+            assert!(
+                ends.outcome.try_recv().is_err(),
+                "it may be an old question"
+            );
+            assert!(!is_doubted(&table), "the hub does not know of it yet");
+            table.accept("t", taken_at, false);
+            assert_eq!(is_doubted(&table), missed_some);
+            assert_eq!(ends.outcome.try_recv().is_ok(), missed_some);
+        }
     }
 
     #[tokio::test]
