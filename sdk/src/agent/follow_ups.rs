@@ -85,15 +85,16 @@ impl FollowUp {
         self.delivered.as_ref().map_or(1, |d| d.attempt)
     }
 
-    /// Acknowledges the message: it is not handled any more.
+    /// Acknowledges the message: it is not handled any more. Dropped before that, the message waits again.
     pub async fn done(mut self) {
-        let Some(delivered) = self.delivered.take() else {
+        let Some(delivered) = &self.delivered else {
             return;
         };
-        if let Some(lease) = delivered.lease {
+        if let Some(lease) = delivered.lease.clone() {
             // An error says that the connection is closed: it will be delivered again.
             let _ = self.task.client().link().ack(lease).await;
         }
+        self.delivered = None;
         self.task.inner.slots.free().await;
     }
 }

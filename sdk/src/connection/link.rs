@@ -193,12 +193,15 @@ impl Link {
         .await
     }
 
-    /// So many more deliveries of the inbox may come.
-    pub(crate) async fn credit(&self, messages: u32) -> Result<(), Error> {
-        if messages == 0 {
-            return Ok(());
+    /// As many more deliveries of the inbox may come as `messages` says once there is room for the order. Cancel-safe: `messages` is not called
+    /// unless the order is given.
+    pub(crate) async fn credit(&self, messages: impl FnOnce() -> u32) -> Result<(), Error> {
+        let room = self.commands.reserve().await.map_err(|_| self.closed())?;
+        match messages() {
+            0 => {}
+            messages => room.send(Command::Credit(messages)),
         }
-        self.order(Command::Credit(messages)).await
+        Ok(())
     }
 
     /// Flushes, gives these deliveries back for others, and closes the connection.
