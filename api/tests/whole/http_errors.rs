@@ -252,7 +252,7 @@ async fn the_document_has_what_is_served_and_nothing_else() {
             .is_some_and(|v| v.starts_with("3.1"))
     );
     let paths = web.document["paths"].as_object().expect("paths");
-    assert_eq!(paths.len(), 11);
+    assert_eq!(paths.len(), 13);
     for (path, item) in paths {
         let path = path.replace(['{', '}'], "");
         let mut documented: Vec<String> =

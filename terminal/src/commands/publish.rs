@@ -1,6 +1,7 @@
 //! `agenthub publish`
 
 use std::{
+    cell::Cell,
     convert::Infallible,
     io,
     process::ExitCode,
@@ -107,21 +108,24 @@ fn away(to: &str, left: Option<Duration>) -> String {
     .into_owned()
 }
 
+fn back(to: &str) -> String {
+    output::plain(&format!("{to} is back")).into_owned()
+}
+
 /// Says when the agent goes away or comes back while its answer is waited for. Never ends.
-async fn watch(client: &Client, to: &str, is_here: bool) -> Infallible {
+async fn watch(client: &Client, to: &str, was_here: &Cell<bool>) -> Infallible {
     let directory = client.directory();
     let mut changed = directory.changed();
     let began = Instant::now();
-    let mut was_here = is_here;
     loop {
         let is_here = match directory.get(to) {
             Some(entry) => entry.online,
-            None => was_here,
+            None => was_here.get(),
         };
-        if is_here != std::mem::replace(&mut was_here, is_here) {
+        if is_here != was_here.replace(is_here) {
             let left = Delegation::DEFAULT_TIMEOUT.saturating_sub(began.elapsed());
             output::aside(match is_here {
-                true => output::plain(&format!("{to} is back")).into_owned(),
+                true => back(to),
                 false => away(to, Some(left)),
             });
         }
@@ -166,14 +170,19 @@ async fn ask(client: &Client, args: Publish, is_here: bool) -> anyhow::Result<Ex
     let mut signals = Signals::new()?;
     let pending = client.delegate(delegation).await?;
     let task_id = pending.task_id().to_owned();
+    let was_here = Cell::new(is_here);
     let outcome = tokio::select! {
         outcome = pending.outcome() => outcome?,
-        never = watch(client, &to, is_here) => match never {},
+        never = watch(client, &to, &was_here) => match never {},
         _ = signals.next() => {
             client.cancel_task(&task_id, "cancelled by the user").await?;
             bail!("task {task_id} was cancelled");
         }
     };
+    // The answer may be faster than the news of who gives it.
+    if outcome.is_completed() && !was_here.get() {
+        output::aside(back(&to));
+    }
     print(&outcome, args.query.json.json)
 }
 
