@@ -1,15 +1,19 @@
 //! Signatures of cards that come from elsewhere (specification §8.4.3): detached JWS over canonical JSON, with keys that are fetched where the
 //! signature says.
 
-use std::{fmt, time::Duration};
+use std::{fmt, ops::RangeInclusive, time::Duration};
 
 use agenthub_outbound::{Connector, Limits, parse_url};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use http::{Request, Uri};
-use ring::signature::{
-    self, ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, RsaParameters,
-    RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
+use ring::{
+    agreement::{self, ECDH_P256, ECDH_P384, EphemeralPrivateKey},
+    rand::SystemRandom,
+    signature::{
+        self, ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, ED25519_PUBLIC_KEY_LEN,
+        RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
+    },
 };
 use serde_json::Value;
 
@@ -28,6 +32,12 @@ const MAX_SIGNATURES: usize = 4;
 
 /// The longest name of a key that is shown, in characters.
 const MAX_NAME: usize = 100;
+
+/// The sizes of a modulus of RSA that are taken, in bytes.
+const RSA_BYTES: RangeInclusive<usize> = 256..=1024;
+
+/// The exponents of RSA that are taken.
+const RSA_EXPONENTS: RangeInclusive<u64> = 3..=(1 << 33) - 1;
 
 /// Result of looking at a card's signatures. One that fits is enough.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -237,29 +247,42 @@ fn without_empty(value: &Value, kept: &[&str]) -> Value {
 ///
 /// # Errors
 ///
-/// The algorithm is not known here, or the key is none of it.
+/// The algorithm is not known here, or the key is none of it, or of a size or form that is not taken.
 fn fits(algorithm: &str, key: &Value, input: &[u8], bytes: &[u8]) -> Result<bool, String> {
     let member = |name: &str| {
         let text = key[name].as_str().and_then(decoded);
         text.ok_or_else(|| format!("the key is none of {algorithm}"))
     };
+    // A verification says the same of a key that is unusable as of a signature that does not fit, so that the key is looked at first.
+    let usable = |is_usable: bool| match is_usable {
+        true => Ok(()),
+        false => Err(format!("the key is none of {algorithm} that is taken here")),
+    };
     let simple = |algorithm: &'static dyn VerificationAlgorithm, public: Vec<u8>| {
         let key = UnparsedPublicKey::new(algorithm, public);
         Ok(key.verify(input, bytes).is_ok())
     };
-    // Uncompressed: 4, then both coordinates.
-    let point = || Ok::<_, String>([vec![4], member("x")?, member("y")?].concat());
+    let ecdsa = |algorithm, curve: &'static agreement::Algorithm| {
+        // Uncompressed: 4, then both coordinates.
+        let point = [vec![4], member("x")?, member("y")?].concat();
+        usable(is_point(curve, &point))?;
+        simple(algorithm, point)
+    };
+    let eddsa = || {
+        let public = member("x")?;
+        usable(public.len() == ED25519_PUBLIC_KEY_LEN)?;
+        simple(&ED25519, public)
+    };
     let rsa = |parameters: &'static RsaParameters| {
-        let key = RsaPublicKeyComponents {
-            n: member("n")?,
-            e: member("e")?,
-        };
+        let (n, e) = (member("n")?, member("e")?);
+        usable(is_rsa(&n, &e))?;
+        let key = RsaPublicKeyComponents { n, e };
         Ok(key.verify(parameters, input, bytes).is_ok())
     };
     match (algorithm, key["kty"].as_str(), key["crv"].as_str()) {
-        ("ES256", Some("EC"), Some("P-256")) => simple(&ECDSA_P256_SHA256_FIXED, point()?),
-        ("ES384", Some("EC"), Some("P-384")) => simple(&ECDSA_P384_SHA384_FIXED, point()?),
-        ("EdDSA", Some("OKP"), Some("Ed25519")) => simple(&ED25519, member("x")?),
+        ("ES256", Some("EC"), Some("P-256")) => ecdsa(&ECDSA_P256_SHA256_FIXED, &ECDH_P256),
+        ("ES384", Some("EC"), Some("P-384")) => ecdsa(&ECDSA_P384_SHA384_FIXED, &ECDH_P384),
+        ("EdDSA", Some("OKP"), Some("Ed25519")) => eddsa(),
         ("RS256", Some("RSA"), _) => rsa(&signature::RSA_PKCS1_2048_8192_SHA256),
         ("RS384", Some("RSA"), _) => rsa(&signature::RSA_PKCS1_2048_8192_SHA384),
         ("RS512", Some("RSA"), _) => rsa(&signature::RSA_PKCS1_2048_8192_SHA512),
@@ -272,6 +295,29 @@ fn fits(algorithm: &str, key: &Value, input: &[u8], bytes: &[u8]) -> Result<bool
         ) => Err(format!("the key is none of {algorithm}")),
         _ => Err("its algorithm is not known here".to_owned()),
     }
+}
+
+/// True if this is a point of the curve. A key agreement says so, whose secret is thrown away.
+fn is_point(curve: &'static agreement::Algorithm, point: &[u8]) -> bool {
+    let secret = EphemeralPrivateKey::generate(curve, &SystemRandom::new());
+    let point = agreement::UnparsedPublicKey::new(curve, point);
+    secret.is_ok_and(|secret| agreement::agree_ephemeral(secret, &point, |_| ()).is_ok())
+}
+
+/// True if these are the modulus and the exponent of a key of RSA that has 2048 to 8192 bits.
+fn is_rsa(n: &[u8], e: &[u8]) -> bool {
+    let is_odd = |bytes: &[u8]| bytes.last().is_some_and(|last| last % 2 == 1);
+    let starts = |bytes: &[u8]| bytes.first().is_some_and(|first| *first != 0);
+    let exponent = e
+        .iter()
+        .fold(0_u64, |all, byte| all << 8 | u64::from(*byte));
+    is_odd(n)
+        && starts(n)
+        && RSA_BYTES.contains(&n.len())
+        && is_odd(e)
+        && starts(e)
+        && e.len() <= 5
+        && RSA_EXPONENTS.contains(&exponent)
 }
 
 fn decoded(text: &str) -> Option<Vec<u8>> {
@@ -311,6 +357,41 @@ mod tests {
         assert!(check("ES256", b"input", RS256).is_err());
         assert!(check("none", b"input", RS256).is_err());
         assert!(check("HS256", b"input", RS256).is_err());
+    }
+
+    /// Nothing can be said of a card by a key that is not taken: that it is another card's signature was not checked.
+    #[test]
+    fn a_key_that_is_not_taken_says_nothing_of_a_signature() {
+        let n = decoded(N).expect("base64");
+        let small = URL_SAFE_NO_PAD.encode(&n[128..]);
+        let even = URL_SAFE_NO_PAD.encode([&n[..255], &[0]].concat());
+        let padded = URL_SAFE_NO_PAD.encode([&[0], &n[..]].concat());
+        let coordinate = URL_SAFE_NO_PAD.encode([7; 32]);
+        let short = URL_SAFE_NO_PAD.encode([7; 31]);
+        let rsa = |n: &str, e: &str| ("RS256", json!({"kty": "RSA", "n": n, "e": e}));
+        let p256 = |x: &str, y: &str| {
+            (
+                "ES256",
+                json!({"kty": "EC", "crv": "P-256", "x": x, "y": y}),
+            )
+        };
+        for (algorithm, key) in [
+            rsa(&small, "AQAB"),
+            rsa(&even, "AQAB"),
+            rsa(&padded, "AQAB"),
+            rsa("", "AQAB"),
+            rsa(N, ""),
+            rsa(N, "AQ"),
+            rsa(N, "AQAA"),
+            rsa(N, "AQAAAAAB"),
+            p256(&coordinate, &coordinate),
+            p256(&coordinate, &short),
+            ("EdDSA", json!({"kty": "OKP", "crv": "Ed25519", "x": short})),
+        ] {
+            let said = fits(algorithm, &key, b"input", &[0; 64]);
+            let why = said.expect_err("nothing can be said");
+            assert!(why.ends_with("that is taken here"), "{key}: {why}");
+        }
     }
 
     async fn serve(keys: Value) -> (SocketAddr, JoinSet<()>) {
