@@ -77,7 +77,7 @@ struct Sent {
 }
 
 /// A message to a task that there is.
-enum FollowUp {
+enum PriorTask {
     /// The task takes it. It was looked at as of this position.
     Next { as_of: String },
     /// The task has it, and has ended since.
@@ -289,8 +289,8 @@ impl Operations {
         let mut feed = Feed::open(&self.shared, client, &message.task_id).await?;
         if is_follow_up {
             match self.follows_up(client, agent, &mut message).await? {
-                FollowUp::Next { as_of } => feed.skip_to(&as_of),
-                FollowUp::Repeated => return self.sent_before(agent, message.task_id, feed).await,
+                PriorTask::Next { as_of } => feed.skip_to(&as_of),
+                PriorTask::Repeated => return self.sent_before(agent, message.task_id, feed).await,
             }
         }
         if let Some(metadata) = request.metadata {
@@ -385,7 +385,7 @@ impl Operations {
         client: &Client,
         agent: &Target,
         message: &mut agenthub_sdk::Message,
-    ) -> Result<FollowUp, Error> {
+    ) -> Result<PriorTask, Error> {
         let (task, as_of) = self.task_of(agent, &message.task_id, NONE).await?;
         if !message.context_id.is_empty() && message.context_id != task.context_id {
             let fault = format!(
@@ -398,7 +398,7 @@ impl Operations {
             let (whole, _) = self.task_of(agent, &message.task_id, ALL).await?;
             // The first message made the task: sent again with its id, it asks for more of a task that has ended.
             if is_in(whole.history.get(1..).unwrap_or_default(), message) {
-                return Ok(FollowUp::Repeated);
+                return Ok(PriorTask::Repeated);
             }
             return Err(Kind::UnsupportedOperation
                 .with(format!(
@@ -413,7 +413,7 @@ impl Operations {
                 .about("taskId", &task.id));
         }
         message.context_id = task.context_id;
-        Ok(FollowUp::Next { as_of })
+        Ok(PriorTask::Next { as_of })
     }
 
     /// Shows what comes, to the end of the story.
