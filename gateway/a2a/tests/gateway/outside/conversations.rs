@@ -50,12 +50,12 @@ async fn until(events: &mut Following, wanted: TaskState) -> String {
     events.task_id().to_owned()
 }
 
-/// Waits until the tasks there are in this state, all of them.
+/// Waits until there are tasks there, all of them in this state.
 async fn until_there(there: &Behind, wanted: TaskState) -> Vec<Task> {
     let all_are = async {
         loop {
             let tasks = tasks_there(there).await;
-            if tasks.iter().all(|task| state(task) == wanted) {
+            if !tasks.is_empty() && tasks.iter().all(|task| state(task) == wanted) {
                 return tasks;
             }
             tokio::task::yield_now().await;
