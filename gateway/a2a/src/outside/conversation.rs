@@ -392,7 +392,8 @@ impl<'a> Conversation<'a> {
     }
 }
 
-fn get(known: &RemoteTask) -> GetTaskRequest {
+/// A look at a task elsewhere, without its messages.
+pub(super) fn get(known: &RemoteTask) -> GetTaskRequest {
     GetTaskRequest {
         id: known.id.clone(),
         history_length: Some(0),
@@ -402,13 +403,7 @@ fn get(known: &RemoteTask) -> GetTaskRequest {
 
 async fn has_ended(remote: &Remote, known: &RemoteTask) -> bool {
     let task = remote.get_task(get(known)).await;
-    task.is_ok_and(|task| {
-        let state = task.status.unwrap_or_default().state();
-        matches!(
-            state,
-            TaskState::Completed | TaskState::Failed | TaskState::Canceled | TaskState::Rejected
-        )
-    })
+    task.is_ok_and(|task| outcome::has_ended(&task))
 }
 
 /// A message of the hub as the agent elsewhere gets it.

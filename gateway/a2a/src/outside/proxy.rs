@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use agenthub_sdk::{Client, Failure, Reply, TaskContext};
+use agenthub_sdk::{Client, Error as HubError, Failure, Reply, TaskContext};
 use futures_util::future::join_all;
 use tokio::{
     sync::{Notify, watch},
@@ -15,7 +15,8 @@ use tokio::{
 };
 
 use super::{
-    conversation::Conversation,
+    conversation::{Conversation, get},
+    outcome,
     tasks::{RemoteTask, Tasks},
 };
 use crate::{
@@ -39,6 +40,9 @@ const AT_ONCE: usize = 16;
 
 /// Tasks without a handler that are looked up between two looks at the card.
 const MAX_LOOKED_UP: usize = 100;
+
+/// Time for these.
+const LOOK_UP: Duration = Duration::from_secs(20);
 
 /// Time for the look at the card of an agent whose address answers as if it were another's.
 const LOOK: Duration = Duration::from_secs(20);
@@ -154,19 +158,43 @@ impl Proxy {
         Err(Failure::cancelled("the task was cancelled"))
     }
 
-    /// Cancels tasks that have ended on the hub while no handler was here to see it, as after a restart; `from` says with which to begin.
-    pub(super) async fn cancel_abandoned(&self, hub: &Client, from: usize) {
+    /// Brings tasks without a handler here, as after a restart, to the end that they have on one side: those that have ended on the hub are
+    /// cancelled elsewhere, and the hub is told of those that have ended elsewhere. `from` says with which to begin. What is left after
+    /// [`LOOK_UP`] is for a later look.
+    pub(super) async fn settle_abandoned(&self, hub: &Client, from: usize) {
+        let deadline = Instant::now() + LOOK_UP;
         let open = self.open().await;
         let some = open.len().min(MAX_LOOKED_UP);
         let first = from.checked_rem(open.len()).unwrap_or_default();
         for (id, handed) in open.into_iter().cycle().skip(first).take(some) {
-            // One that is not known to have ended goes on.
-            let has_ended = hub
-                .task(&id, -1)
-                .await
-                .is_ok_and(|t| t.state().is_terminal());
-            if has_ended {
-                self.cancel(&id, handed).await;
+            let settled = timeout_at(deadline, self.settle(hub, &id, handed)).await;
+            if settled.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn settle(&self, hub: &Client, id: &str, handed: RemoteTask) {
+        // One that is not known to have ended goes on.
+        let Ok(task) = hub.task(id, -1).await else {
+            return;
+        };
+        if task.state().is_terminal() {
+            self.cancel(id, handed).await;
+            return;
+        }
+        let Ok(there) = self.remote().get_task(get(&handed)).await else {
+            return;
+        };
+        // A message of it may have come meanwhile: then its handler shows the end.
+        if !outcome::has_ended(&there) || self.in_hand().contains(id) {
+            return;
+        }
+        match outcome::tell(hub, &task, there).await {
+            // A conflict: it has ended, or is another one's.
+            Ok(()) | Err(HubError::Conflict(_)) => self.forget(id).await,
+            Err(error) => {
+                tracing::warn!(%error, task = id, "the hub is not told that a task elsewhere has ended");
             }
         }
     }

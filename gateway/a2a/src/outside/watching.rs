@@ -119,7 +119,7 @@ impl Outside {
             if let (Ok(()), Some(known), Some(running)) = (&looked, &self.known, &self.running) {
                 let hub = running.client();
                 tokio::select! {
-                    () = known.proxy.cancel_abandoned(hub, looks) => {}
+                    () = known.proxy.settle_abandoned(hub, looks) => {}
                     () = stop.cancelled() => break,
                 }
                 looks = looks.wrapping_add(1);

@@ -279,6 +279,26 @@ async fn a_task_goes_on_once_somebody_has_signed_in_elsewhere() {
     stop(there, here).await;
 }
 
+/// The question was acknowledged as it was asked: no message comes again that would bring a handler.
+///
+/// spec: A2A 1.0.1 §7.6
+#[tokio::test]
+async fn a_task_goes_on_over_a_crash_once_somebody_has_signed_in_elsewhere() {
+    let (there, mut here) = far().await;
+    let remote = here.remote("far").await;
+    let asked = all(remote.send_streaming_message(send("signin over a crash"))).await;
+    assert_eq!(last_state(&asked), TaskState::AuthRequired, "{asked:?}");
+    let id = client::task_id(&asked);
+    here.crash().await;
+    here.until("far", false).await;
+    gate("over a crash").add_permits(1);
+    until_there(&there, TaskState::Completed).await;
+    here.outside = open(&here.stage, here.folder.path()).await;
+    completed(&remote, &id).await;
+    assert_eq!(words(&remote, &id).await, "welcome");
+    stop(there, here).await;
+}
+
 /// spec: A2A 1.0.1 §3.2.6, §4.6.2
 #[tokio::test]
 async fn extensions_that_a_client_asks_for_are_asked_for_elsewhere() {
