@@ -1,6 +1,6 @@
 //! Listings by the time of the status.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::HashMap};
 
 use proptest::{collection::vec, prelude::*};
 
@@ -217,8 +217,13 @@ fn the_order_outlives_a_restart_from_segments() {
             ..of("worker")
         })
         .next;
+    let settled = tasks.take_settled();
+    let of_change: HashMap<u64, String> = settled
+        .iter()
+        .map(|ended| (ended.changed, ended.id.to_string()))
+        .collect();
     let mut restored = keeping(100);
-    let _ = ended::write(tasks.take_settled(), &mut |segment| {
+    let _ = ended::write(settled, &mut |segment| {
         for row in ended::heads(&segment.heads)? {
             restored.restore_ended(row?);
         }
@@ -229,12 +234,13 @@ fn the_order_outlives_a_restart_from_segments() {
         limit: 9,
         ..of("worker")
     });
-    let contents: Vec<u64> = page
+    let rest: Vec<&str> = page
         .tasks
         .into_iter()
         .map(|content| content.task().expect_err("it is in the segment"))
+        .map(|change| of_change[&change].as_str())
         .collect();
-    assert_eq!(contents.len(), 5);
+    assert_eq!(rest, before[4..]);
     assert_eq!(restored.count_by_status(&of("worker")), (9, None));
     // Nothing is left of tasks that are dropped.
     restored.bounds.ended = 0;
