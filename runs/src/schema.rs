@@ -88,7 +88,7 @@ pub fn referred<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
 
 /// Options of a validator for the schemas of strangers: JSON Schema 2020-12, patterns that are matched in bounded time and space, no
 /// references to other documents.
-pub(crate) fn bounded<'r>() -> ValidationOptions<'r> {
+pub fn bounded<'r>() -> ValidationOptions<'r> {
     let patterns = PatternOptions::regex()
         .size_limit(MAX_PATTERN_BYTES)
         .dfa_size_limit(MAX_PATTERN_BYTES);

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use agenthub_documents::{choice, meant};
+use agenthub_sdk::runs::schema::bounded;
 use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
 use serde_json::{Map, Value};
 
@@ -16,6 +17,12 @@ const MAX_FAULTS: usize = 16;
 
 /// The deepest value that gets defaults, and the longest way through references of a schema.
 const MAX_DEPTH: usize = 32;
+
+/// The most steps that filling in defaults takes: values that are looked at, and values that are added.
+const MAX_STEPS: usize = 100_000;
+
+/// Bytes of a text that is added that count as a step.
+const TEXT_OF_A_STEP: usize = 32;
 
 /// A part of an input that does not fit the workflow's schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,12 +52,22 @@ pub fn filled(workflow: &Workflow, input: Map<String, Value>) -> Result<Value, V
 }
 
 fn fitting(schema: &Value, input: Value) -> Result<Value, Vec<InputFault>> {
+    let whole = |why: &str| {
+        let (at, why) = (Vec::new(), why.to_owned());
+        vec![InputFault { at, why }]
+    };
     let mut input = input;
-    fill(schema, schema, &mut input, 0);
-    let Ok(validator) = jsonschema::options().offline().build(schema) else {
-        let why = "the workflow's `input` is no JSON Schema".to_owned();
-        let at = Vec::new();
-        return Err(vec![InputFault { at, why }]);
+    let mut filling = Filling {
+        root: schema,
+        left: MAX_STEPS,
+    };
+    if filling.fill(schema, &mut input, 0).is_none() {
+        return Err(whole(
+            "there are too many defaults to fill in: does the workflow's `input` refer to itself?",
+        ));
+    }
+    let Ok(validator) = bounded().build(schema) else {
+        return Err(whole("the workflow's `input` is no JSON Schema"));
     };
     let errors = validator.iter_errors(&input).take(MAX_FAULTS);
     let faults: Vec<InputFault> = errors.flat_map(|error| faults(&error, schema)).collect();
@@ -60,39 +77,67 @@ fn fitting(schema: &Value, input: Value) -> Result<Value, Vec<InputFault>> {
     }
 }
 
-/// Adds the defaults of fields that are not there: of objects at any depth and in lists, and through `$ref` and `allOf`. Alternatives
-/// (`anyOf`, `oneOf`) give none, as it is not known which one is meant.
-fn fill(root: &Value, schema: &Value, value: &mut Value, depth: usize) {
-    if depth > MAX_DEPTH {
-        return;
+/// Fills in the defaults of a value, within bounds: defaults of a schema that refers to itself may multiply without end.
+struct Filling<'s> {
+    root: &'s Value,
+    /// Steps that are left.
+    left: usize,
+}
+
+impl Filling<'_> {
+    /// Adds the defaults of fields that are not there: of objects at any depth and in lists, and through `$ref` and `allOf`. Alternatives
+    /// (`anyOf`, `oneOf`) give none, as it is not known which one is meant. `None` if it takes too many steps.
+    fn fill(&mut self, schema: &Value, value: &mut Value, depth: usize) -> Option<()> {
+        if depth > MAX_DEPTH {
+            return Some(());
+        }
+        self.left = self.left.checked_sub(1)?;
+        let root = self.root;
+        if let Some(of) = schema["$ref"]
+            .as_str()
+            .and_then(|name| name.strip_prefix('#'))
+            && let Some(of) = root.pointer(of)
+        {
+            self.fill(of, value, depth + 1)?;
+        }
+        for part in schema["allOf"].as_array().into_iter().flatten() {
+            self.fill(part, value, depth + 1)?;
+        }
+        match value {
+            Value::Object(fields) => {
+                for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+                    if let (None, Some(default)) = (fields.get(name), default_of(root, property)) {
+                        self.left = self.left.checked_sub(size(default))?;
+                        fields.insert(name.clone(), default.clone());
+                    }
+                    if let Some(field) = fields.get_mut(name) {
+                        self.fill(property, field, depth + 1)?;
+                    }
+                }
+            }
+            Value::Array(items) if schema["items"].is_object() => {
+                for item in items {
+                    self.fill(&schema["items"], item, depth + 1)?;
+                }
+            }
+            _ => {}
+        }
+        Some(())
     }
-    if let Some(of) = schema["$ref"]
-        .as_str()
-        .and_then(|name| name.strip_prefix('#'))
-        && let Some(of) = root.pointer(of)
-    {
-        fill(root, of, value, depth + 1);
-    }
-    for part in schema["allOf"].as_array().into_iter().flatten() {
-        fill(root, part, value, depth + 1);
-    }
-    match value {
+}
+
+/// The steps that a copy of a default counts for.
+fn size(default: &Value) -> usize {
+    match default {
+        Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
         Value::Object(fields) => {
-            for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-                if let (None, Some(default)) = (fields.get(name), default_of(root, property)) {
-                    fields.insert(name.clone(), default.clone());
-                }
-                if let Some(field) = fields.get_mut(name) {
-                    fill(root, property, field, depth + 1);
-                }
-            }
+            let sizes = fields
+                .iter()
+                .map(|(name, value)| name.len() / TEXT_OF_A_STEP + size(value));
+            1 + sizes.sum::<usize>()
         }
-        Value::Array(items) if schema["items"].is_object() => {
-            for item in items {
-                fill(root, &schema["items"], item, depth + 1);
-            }
-        }
-        _ => {}
+        Value::String(text) => 1 + text.len() / TEXT_OF_A_STEP,
+        _ => 1,
     }
 }
 
@@ -192,8 +237,44 @@ mod tests {
         fitting(&schema, json!({})).expect("it fits");
         let schema = json!({ "$ref": "#/$defs/a", "$defs": { "a": { "$ref": "#/$defs/a" } } });
         let mut value = json!({});
-        fill(&schema, &schema, &mut value, 0);
+        let mut filling = Filling {
+            root: &schema,
+            left: MAX_STEPS,
+        };
+        assert_eq!(filling.fill(&schema, &mut value, 0), Some(()));
         assert_eq!(value, json!({}));
+    }
+
+    #[test]
+    fn defaults_that_multiply_are_a_fault() {
+        let of = json!({ "$ref": "#", "default": {} });
+        let threefold = json!({ "properties": { "a": of, "b": of, "c": of } });
+        let twice = json!({ "allOf": [{ "$ref": "#" }, { "$ref": "#" }] });
+        let long =
+            json!({ "items": { "properties": { "a": { "default": "x".repeat(100_000) } } } });
+        let many = json!(vec![json!({}); 1_000]);
+        for (schema, given) in [(threefold, json!({})), (twice, json!({})), (long, many)] {
+            let faults = fitting(&schema, given).expect_err("it never ends");
+            assert_eq!(faults.len(), 1);
+            assert!(faults[0].why.contains("too many"), "{faults:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_input_gets_its_defaults() {
+        let item =
+            json!({ "properties": { "kind": { "default": "text" }, "words": { "default": 300 } } });
+        let schema = json!({ "items": { "$ref": "#/$defs/Item" }, "$defs": { "Item": item } });
+        let filled = fitting(&schema, json!(vec![json!({}); 10_000])).expect("it fits");
+        assert_eq!(filled[9_999], json!({ "kind": "text", "words": 300 }));
+    }
+
+    #[test]
+    fn a_pattern_beyond_bounds_is_no_schema() {
+        let schema = json!({ "properties": { "a": { "pattern": "^\\p{L}{100}$" } } });
+        let faults = fitting(&schema, json!({ "a": "é".repeat(100) }));
+        let faults = faults.expect_err("the pattern is too large");
+        assert!(faults[0].why.contains("no JSON Schema"), "{faults:?}");
     }
 
     #[test]

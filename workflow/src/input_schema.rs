@@ -1,6 +1,7 @@
 //! The schema of a workflow's input.
 
 use agenthub_documents::meant;
+use agenthub_sdk::runs::schema::bounded;
 use serde_json::{Map, Value};
 
 use crate::finding::{At, Finding, within};
@@ -50,7 +51,7 @@ pub(crate) fn schema(input: Option<&Map<String, Value>>, findings: &mut Vec<Find
     };
     let at: At = vec!["input".to_owned()];
     let schema = Value::Object(input.clone());
-    if let Err(error) = jsonschema::options().offline().build(&schema) {
+    if let Err(error) = bounded().build(&schema) {
         let path = error.instance_path().to_string();
         let at = path
             .split('/')
@@ -83,7 +84,7 @@ pub(crate) fn schema(input: Option<&Map<String, Value>>, findings: &mut Vec<Find
         let Some(default) = property.get("default") else {
             continue;
         };
-        let is_fit = jsonschema::options().offline().build(property);
+        let is_fit = bounded().build(property);
         if is_fit.is_ok_and(|property| !property.is_valid(default)) {
             let at = within(&within(&within(&at, "properties"), name), "default");
             let message = format!("the default of `{name}` does not fit its own schema");
