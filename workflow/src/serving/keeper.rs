@@ -122,6 +122,7 @@ impl Keeper {
             Ok(looked) => looked,
             Err(fault) => {
                 self.complain(vec![fault.clone()]);
+                self.retry = self.retry.map(|_| Instant::now() + RETRY);
                 return Err(fault);
             }
         };
@@ -335,4 +336,32 @@ fn taken(served: &Served, is_workflow: bool, hub: &str) -> Fault {
         format!("the hub at {hub} has an agent called {id} already, and it is {whose}"),
     )
     .helped("give this workflow another `name`, or stop the other agent")
+}
+
+#[cfg(test)]
+mod tests {
+    use agenthub_sdk::testing::TestHub;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_folder_that_is_away_is_looked_at_again_after_a_pause() {
+        let hub = TestHub::start().await;
+        let dir = tempfile::tempdir().expect("a folder");
+        let origin = Origin {
+            dir: dir.path().join("gone"),
+            lasting: Arc::new(|_, agent| Box::pin(async { Ok(agent) })),
+            tell: Arc::new(|_| ()),
+        };
+        let client = hub.client().await;
+        let mut keeper = Keeper::new(&hub.url(), origin, client, CancellationToken::new());
+        keeper.round().await.expect_err("there is no folder");
+        assert_eq!(keeper.retry, None, "its changes are watched");
+        keeper.retry = Some(Instant::now());
+        let before = Instant::now();
+        keeper.round().await.expect_err("there is no folder");
+        let retry = keeper.retry.expect("something could not start");
+        assert!(retry >= before + RETRY, "a busy loop");
+        keeper.end().await;
+    }
 }
