@@ -28,15 +28,17 @@ struct Circuit {
 
 impl Circuit {
     /// The time until which the agent is not asked, or nothing if a request may go out.
+    fn open_until_ms(&self, breaker: Breaker, now_ms: u64) -> Option<u64> {
+        let is_tried = self.failures >= breaker.failures;
+        let is_open = is_tried && (now_ms < self.open_until_ms || self.is_trying);
+        is_open.then(|| self.open_until_ms.max(now_ms))
+    }
+
+    /// The same; if one may go out, it does.
     fn admit(&mut self, breaker: Breaker, now_ms: u64) -> Option<u64> {
-        if self.failures < breaker.failures {
-            return None;
-        }
-        if now_ms < self.open_until_ms || self.is_trying {
-            return Some(self.open_until_ms.max(now_ms));
-        }
-        self.is_trying = true;
-        None
+        let open_until_ms = self.open_until_ms(breaker, now_ms);
+        self.is_trying |= open_until_ms.is_none() && self.failures >= breaker.failures;
+        open_until_ms
     }
 
     /// Takes in how a request came back.
@@ -61,6 +63,13 @@ impl Breakers {
         }
         let circuit = circuits.entry(agent.to_owned()).or_default();
         circuit.admit(breaker, now_ms)
+    }
+
+    /// True if no request to the agent may go out at present.
+    pub(super) fn is_open(&self, agent: &str, breaker: Breaker, now_ms: u64) -> bool {
+        let circuits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let circuit = circuits.get(agent);
+        circuit.is_some_and(|circuit| circuit.open_until_ms(breaker, now_ms).is_some())
     }
 
     /// Takes in how a request came back, or that it was called back (which says nothing of the agent).

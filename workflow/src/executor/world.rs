@@ -73,8 +73,8 @@ impl RunWorld {
         }
     }
 
-    /// The request, to an agent that has the skill where none is named: one of those that are online. The task says which
-    /// of these, so that a request that goes out again goes the same way as long as they are there.
+    /// The request, to an agent that has the skill where none is named: one of those that are online, without an open breaker if there is
+    /// such. The task says which of these, so that a request that goes out again goes the same way as long as they are there.
     fn addressed(&self, sent: &SentHandoff) -> SentHandoff {
         let mut sent = sent.clone();
         let client = self.task.client();
@@ -89,15 +89,20 @@ impl RunWorld {
             .map(|entry| entry.card.name.as_str())
             .collect();
         able.sort_unstable();
-        let turn = sent.task_id.bytes().map(usize::from).sum::<usize>();
-        if let Some(agent) = able.get(turn.checked_rem(able.len()).unwrap_or_default()) {
-            sent.handoff.agent = (*agent).to_owned();
+        let turn = sent.task_id.bytes().map(usize::from).sum();
+        let now_ms = self.now_ms();
+        let is_open = |agent: &str| {
+            let breaker = self.settings.get(agent).copied();
+            breaker.is_some_and(|breaker| self.breakers.is_open(agent, breaker, now_ms))
+        };
+        if let Some(agent) = chosen(&able, turn, is_open) {
+            sent.handoff.agent = agent.to_owned();
         }
         sent
     }
 
-    /// Hands a request over and waits for what comes of it.
-    async fn asked(&self, sent: &SentHandoff) -> Result<DelegationResult, EffectFailure> {
+    /// Has a request carried out: by this agent itself, or by another one that its breaker lets it through to.
+    async fn carried_out(&self, sent: &SentHandoff) -> Result<DelegationResult, EffectFailure> {
         if let Some(children) = self.children.as_ref().filter(|_| is_child(sent)) {
             let agent = self.task.client().agent_id();
             let sent = SentHandoff {
@@ -109,7 +114,11 @@ impl RunWorld {
             };
             return children.carry_out(&self.task, &sent).await;
         }
-        let sent = &self.addressed(sent);
+        self.admitted(&self.addressed(sent)).await
+    }
+
+    /// Hands a request over and waits for what comes of it.
+    async fn asked(&self, sent: &SentHandoff) -> Result<DelegationResult, EffectFailure> {
         let handed = self.task.hand_over(sent).await?;
         let agent = &sent.handoff.agent;
         let directory = self.task.client().directory();
@@ -148,6 +157,14 @@ impl RunWorld {
         drop(outcome);
         ended
     }
+}
+
+/// The agent whose turn it is, or the next one without an open breaker.
+fn chosen<'a>(able: &[&'a str], turn: usize, is_open: impl Fn(&str) -> bool) -> Option<&'a str> {
+    let (before, from) = able.split_at(turn.checked_rem(able.len())?);
+    let mut in_turn = from.iter().chain(before).copied();
+    let well = in_turn.clone().find(|agent| !is_open(agent));
+    well.or_else(|| in_turn.next())
 }
 
 /// True for a workflow that is a step of this one.
@@ -205,9 +222,9 @@ impl World for RunWorld {
     ) -> Result<DelegationResult, EffectFailure> {
         let secrets = Secrets::of(sent, secret).map_err(EffectFailure::lasting)?;
         if secrets.is_empty() {
-            return self.admitted(sent).await;
+            return self.carried_out(sent).await;
         }
-        let ended = self.admitted(&secrets.put_into(sent)).await?;
+        let ended = self.carried_out(&secrets.put_into(sent)).await?;
         Ok(secrets.hidden_in(ended))
     }
 
@@ -257,5 +274,43 @@ impl World for RunWorld {
             Some(monitor) => monitor.finish().await,
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_the_able_agents_one_without_an_open_breaker_is_chosen() {
+        let (breakers, able) = (Breakers::default(), ["a", "b", "c"]);
+        let breaker = Breaker {
+            failures: 1,
+            pause_ms: 1_000,
+        };
+        let fail = |agent| {
+            assert_eq!(breakers.admit(agent, breaker, 0), None);
+            breakers.returned(agent, breaker, Some(false), 0);
+        };
+        let choose = |turn, now_ms| {
+            let is_open = |agent: &str| breakers.is_open(agent, breaker, now_ms);
+            chosen(&able, turn, is_open)
+        };
+        assert_eq!(choose(4, 1), Some("b"), "by turns");
+        fail("b");
+        assert_eq!(choose(4, 1), Some("c"), "the next one");
+        assert_eq!(choose(3, 1), Some("a"), "others keep their turns");
+        fail("c");
+        assert_eq!(choose(5, 1), Some("a"), "from the first again");
+        assert_eq!(choose(4, 1_000), Some("b"), "one may try it");
+        breakers.admit("b", breaker, 1_000);
+        assert_eq!(choose(4, 1_000), Some("c"), "one alone");
+        fail("a");
+        assert_eq!(
+            choose(4, 1),
+            Some("b"),
+            "none is left: it is said of this one"
+        );
+        assert_eq!(chosen(&[], 4, |_| false), None);
     }
 }
