@@ -13,12 +13,19 @@ pub(crate) struct MemoryBus {
     published: watch::Sender<Vec<(String, Message)>>,
     /// Failures of the next calls.
     failures: Mutex<Vec<BusError>>,
+    /// Ids of messages that are refused.
+    refused: Mutex<Vec<String>>,
 }
 
 impl MemoryBus {
     /// Fails the next call.
     pub(crate) fn fail(&self, error: BusError) {
         self.failures.lock().expect("no panic").push(error);
+    }
+
+    /// Refuses the message with this id, and what is published together with it.
+    pub(crate) fn refuse(&self, id: &str) {
+        self.refused.lock().expect("no panic").push(id.to_owned());
     }
 
     /// Published messages, as they grow.
@@ -32,6 +39,10 @@ impl Bus for MemoryBus {
     async fn publish(&self, topic: &str, messages: &[Message]) -> Result<(), BusError> {
         if let Some(error) = self.failures.lock().expect("no panic").pop() {
             return Err(error);
+        }
+        let refused = self.refused.lock().expect("no panic").clone();
+        if let Some(message) = messages.iter().find(|m| refused.contains(&m.id)) {
+            return Err(BusError::Refused(format!("{} is too large", message.id)));
         }
         let messages = messages
             .iter()

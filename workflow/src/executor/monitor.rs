@@ -5,6 +5,7 @@
 //! the journal says that the run has ended.
 
 use std::{
+    slice,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -14,7 +15,10 @@ use std::{
 
 use agenthub_sdk::{
     durable::Journal,
-    runs::{EffectFailure, RunId, journal::Entry},
+    runs::{
+        EffectFailure, RunId,
+        journal::{Entry, JournalError},
+    },
 };
 use tokio::{
     sync::{Notify, mpsc, watch},
@@ -47,8 +51,6 @@ const FINISH: Duration = Duration::from_secs(30);
 pub(super) struct Monitor {
     shared: Arc<Shared>,
     queue: mpsc::Sender<(u64, Message)>,
-    /// Number of the last entry with a message.
-    shown: AtomicU64,
     /// The run's last message.
     last: Mutex<Option<Message>>,
     /// Number of the entry up to which all messages are published.
@@ -61,6 +63,8 @@ struct Shared {
     run: RunId,
     journal: Arc<dyn Journal>,
     bus: Arc<dyn Bus>,
+    /// Number of the last entry with a message. The messages up to it are in the queue, or in the journal alone.
+    shown: AtomicU64,
     /// True if there are messages that are not in the queue.
     is_behind: AtomicBool,
     behind: Notify,
@@ -80,6 +84,7 @@ impl Monitor {
             run,
             journal,
             bus,
+            shown: AtomicU64::new(0),
             is_behind: AtomicBool::new(false),
             behind: Notify::new(),
         });
@@ -92,7 +97,6 @@ impl Monitor {
         Self {
             shared,
             queue,
-            shown: AtomicU64::new(0),
             last: Mutex::default(),
             published,
             _publisher: tasks,
@@ -107,14 +111,15 @@ impl Monitor {
             return;
         }
         let message = of_step(run, entry);
-        if message.is_some() || again {
-            self.shown.fetch_max(entry.seq, Ordering::Relaxed);
-        }
+        let has_message = message.is_some() || again;
         let is_queued = match message {
             _ if again => false,
             None => true,
             Some(message) => self.queue.try_send((entry.seq, message)).is_ok(),
         };
+        if has_message {
+            self.shared.shown.fetch_max(entry.seq, Ordering::Release);
+        }
         if !is_queued {
             self.shared.is_behind.store(true, Ordering::Release);
             self.shared.behind.notify_one();
@@ -133,7 +138,7 @@ impl Monitor {
     /// The bus does not take it.
     pub(super) async fn finish(&self) -> Result<(), EffectFailure> {
         let finish = async {
-            let shown = self.shown.load(Ordering::Relaxed);
+            let shown = self.shared.shown.load(Ordering::Acquire);
             let mut published = self.published.clone();
             if published.wait_for(|seq| *seq >= shown).await.is_err() {
                 return Ok(());
@@ -157,7 +162,11 @@ impl Publisher {
         let mut batch = Vec::new();
         loop {
             if self.shared.is_behind.swap(false, Ordering::Acquire) {
-                self.catch_up().await;
+                if let Err(error) = self.catch_up().await {
+                    let run = &self.shared.run;
+                    tracing::warn!(%run, %error, "monitoring messages of a run are missing");
+                    self.go_on(&mut waiting).await;
+                }
                 continue;
             }
             tokio::select! {
@@ -177,8 +186,26 @@ impl Publisher {
         }
     }
 
+    /// Publishes what is in the queue, and leaves out what else was shown until now.
+    async fn go_on(&self, waiting: &mut mpsc::Receiver<(u64, Message)>) {
+        let shown = self.shared.shown.load(Ordering::Acquire);
+        loop {
+            let queued = std::iter::from_fn(|| waiting.try_recv().ok());
+            let batch: Vec<_> = queued.take(TOGETHER).collect();
+            if batch.is_empty() {
+                break;
+            }
+            self.publish(batch).await;
+        }
+        self.is_published(shown);
+    }
+
     /// Publishes what the journal has behind the last message that was published.
-    async fn catch_up(&self) {
+    ///
+    /// # Errors
+    ///
+    /// The journal cannot be read, and trying again is of no use.
+    async fn catch_up(&self) -> Result<(), JournalError> {
         let Shared { run, journal, .. } = &*self.shared;
         loop {
             let after = *self.published.borrow();
@@ -189,29 +216,30 @@ impl Publisher {
                     sleep(PAUSE).await;
                     continue;
                 }
-                Err(error) => {
-                    tracing::warn!(%run, %error, "monitoring messages of a run are missing");
-                    self.published.send_replace(u64::MAX);
-                    return;
-                }
+                Err(error) => return Err(error),
             };
             let Some(end) = entries.last().map(|entry| entry.seq) else {
-                return;
+                return Ok(());
             };
             let messages = entries.iter().filter_map(|entry| {
                 let message = of_step(run, entry)?;
                 Some((entry.seq, message))
             });
             self.publish(messages.collect()).await;
-            self.published.send_if_modified(|seq| {
-                let is_on = *seq < end;
-                *seq = end.max(*seq);
-                is_on
-            });
+            self.is_published(end);
         }
     }
 
-    /// Publishes messages, for as long as that takes. Those that are published already are left out.
+    /// Says that nothing up to this entry is left to publish.
+    fn is_published(&self, end: u64) {
+        self.published.send_if_modified(|seq| {
+            let is_on = *seq < end;
+            *seq = end.max(*seq);
+            is_on
+        });
+    }
+
+    /// Publishes messages. Those that are published already are left out, and those that the bus refuses.
     async fn publish(&self, messages: Vec<(u64, Message)>) {
         let after = *self.published.borrow();
         let (numbers, messages): (Vec<u64>, Vec<Message>) =
@@ -219,20 +247,34 @@ impl Publisher {
         let Some(end) = numbers.last().copied() else {
             return;
         };
-        loop {
-            match self.shared.bus.publish(TOPIC, &messages).await {
-                Ok(()) => break,
-                Err(BusError::Unavailable(why)) => {
-                    tracing::debug!(run = %self.shared.run, why, "monitoring messages wait");
-                    sleep(PAUSE).await;
-                }
-                Err(error) => {
-                    tracing::warn!(run = %self.shared.run, %error, "monitoring messages are left out");
-                    break;
+        if let Err(error) = self.offer(&messages).await {
+            // One of them is refused; the others are not to be missing with it.
+            tracing::debug!(run = %self.shared.run, %error, "monitoring messages go out one by one");
+            for message in &messages {
+                if let Err(error) = self.offer(slice::from_ref(message)).await {
+                    let (run, id) = (&self.shared.run, &message.id);
+                    tracing::warn!(%run, id, %error, "a monitoring message is left out");
                 }
             }
         }
         self.published.send_replace(end);
+    }
+
+    /// Has the bus take messages, for as long as that takes.
+    ///
+    /// # Errors
+    ///
+    /// The bus refuses them.
+    async fn offer(&self, messages: &[Message]) -> Result<(), BusError> {
+        loop {
+            match self.shared.bus.publish(TOPIC, messages).await {
+                Err(BusError::Unavailable(why)) => {
+                    tracing::debug!(run = %self.shared.run, why, "monitoring messages wait");
+                    sleep(PAUSE).await;
+                }
+                answered => return answered,
+            }
+        }
     }
 }
 
@@ -386,6 +428,44 @@ mod tests {
         monitor.show(&last, false);
         monitor.finish().await.expect("the bus takes it");
         assert_eq!(stage.ids(), numbers(2..=84));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_that_is_refused_is_left_out_alone() {
+        let mut stage = Stage::new().await;
+        let monitor = stage.monitor();
+        stage.bus.refuse("r.4");
+        for entry in stage.steps(2).await {
+            monitor.show(&entry, false);
+        }
+        let last = stage.stopping().await;
+        monitor.show(&last, false);
+        monitor.finish().await.expect("the bus takes it");
+        assert_eq!(stage.ids(), ["r.2", "r.3", "r.5", "r.6"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_the_journal_what_is_in_the_queue_and_what_comes_later_is_published() {
+        let mut stage = Stage::new().await;
+        let bus = Arc::clone(&stage.bus) as Arc<dyn Bus>;
+        let strange: Arc<dyn Journal> = Arc::new(MemoryJournal::default());
+        let monitor = Monitor::new(stage.run.clone(), strange, bus);
+        // One more than there is room for.
+        let shown = stage.steps(QUEUE / 2 + 1).await;
+        for entry in &shown[..=QUEUE] {
+            monitor.show(entry, false);
+        }
+        let shown_last = shown[QUEUE].seq;
+        let mut published = monitor.published.clone();
+        let caught_up = published.wait_for(|seq| *seq >= shown_last).await;
+        drop(caught_up.expect("it goes on"));
+        monitor.show(&shown[QUEUE + 1], false);
+        let last = stage.stopping().await;
+        monitor.show(&last, false);
+        monitor.finish().await.expect("the bus takes it");
+        let mut expected = numbers(2..=QUEUE + 1);
+        expected.extend(numbers(QUEUE + 3..=QUEUE + 4));
+        assert_eq!(stage.ids(), expected);
     }
 
     #[tokio::test(start_paused = true)]
