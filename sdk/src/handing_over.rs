@@ -56,10 +56,7 @@ impl TaskContext {
             delegation = delegation.context_id(self.context_id());
         }
         let handed = self.client().hand_over(delegation, self.is_taken_up());
-        Ok(HandedOver {
-            task: Some(self.clone()),
-            ..handed.await?
-        })
+        Ok(handed.await?.on_behalf_of(self))
     }
 
     /// Calls back what a step handed over, as [`Client::recall`].
@@ -169,6 +166,14 @@ impl Client {
 }
 
 impl HandedOver {
+    /// Names the task that waits for it: while it [waits](Self::ended), the task lends its place among the deliveries in hand of its agent.
+    /// What is handed over by [`TaskContext::hand_over`] has it already.
+    #[must_use]
+    pub fn on_behalf_of(mut self, task: &TaskContext) -> Self {
+        self.task = Some(task.clone());
+        self
+    }
+
     /// Updates of the agent, in order, see [`Pending::updates`]. What it showed before the run was taken up is not among them.
     pub fn updates(&mut self) -> Updates {
         self.pending.updates()

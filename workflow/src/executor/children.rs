@@ -46,7 +46,7 @@ impl Children {
             .parent_task_id(task.task_id())
             .trace(task.trace());
         let handed = caller.hand_over(delegation, task.is_taken_up()).await?;
-        Ok(handed.ended().await)
+        Ok(handed.on_behalf_of(task).ended().await)
     }
 
     /// Calls such a run back.
@@ -61,5 +61,38 @@ impl Children {
                 tracing::warn!(%error, task_id = sent.task_id, "a run could not be called back")
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::Duration};
+
+    use agenthub_sdk::{runs::journal::MemoryJournal, testing::TestHub};
+    use serde_json::json;
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::{
+        executor::{NAME, agent},
+        model::RUN,
+    };
+
+    #[tokio::test]
+    async fn a_run_that_waits_for_a_run_within_it_lends_its_place() {
+        let hub = TestHub::start().await;
+        let executor = agent(&hub.url(), Arc::new(MemoryJournal::default())).concurrency(1);
+        let executor = executor.start(hub.url()).await.expect("a hub");
+        let inner = json!({ "steps": { "b": { "wait": "1ms" } }, "output": "done" });
+        let request = json!({
+            "workflow": { "steps": { "a": { "workflow": inner } }, "output": "${a.output}" },
+        });
+        let client = hub.client().await;
+        let asked = Delegation::to(NAME).capability(RUN).payload(request);
+        let pending = client.delegate(asked).await.expect("the hub takes it");
+        let ended = timeout(Duration::from_secs(20), pending.outcome()).await;
+        let outcome = ended.expect("there is a place for the child");
+        assert_eq!(outcome.expect("an outcome").text, "done");
+        executor.stop().await;
     }
 }
