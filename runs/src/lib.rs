@@ -5,8 +5,8 @@
 //! those through the port [`World`]. It journals every step before dispatching it, and every result before acting on
 //! it. A process that dies loses nothing: another one recovers the run from its journal.
 //!
-//! `run.rs`, `facts.rs`, `begin.rs`, `changed.rs`, `approval.rs`, `budget.rs`, `tool_loop.rs`, `shortfall.rs`, `spans/` and the
-//! strategies of other rooms are pure.
+//! `run.rs`, `facts.rs`, `begin.rs`, `changed.rs`, `approval.rs`, `budget.rs`, `tool_loop.rs`, `shortfall.rs`,
+//! `workflow_step.rs`, `spans/` and the strategies of other rooms are pure.
 
 mod approval;
 mod begin;
@@ -29,6 +29,7 @@ mod shortfall;
 pub mod spans;
 mod strategy;
 pub mod tool_loop;
+pub mod workflow_step;
 mod world;
 
 pub use approval::{Approval, Decision};

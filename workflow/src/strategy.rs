@@ -17,6 +17,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use agenthub_sdk::runs::{
     self, Effect, Facts, Memory, Next, RunOutcome, StepId, StepResult, Strategy,
+    workflow_step::TIME_LIMIT,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -57,9 +58,6 @@ pub struct Input {
 /// Carries out workflows.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkflowRun;
-
-/// Step of a run that ends the time for it.
-const TIME_LIMIT: &str = "time-limit";
 
 impl WorkflowRun {
     /// The strategy's name in journals.

@@ -1,6 +1,9 @@
 //! Compensation: when a workflow fails, its open steps are called back, then its completed ones are undone, the latest first.
 
-use agenthub_sdk::runs::{Next, RunOutcome};
+use agenthub_sdk::runs::{
+    Next, RunOutcome,
+    workflow_step::{is_undo, undo_of},
+};
 use serde_json::Value;
 
 use super::{
@@ -11,9 +14,6 @@ use crate::{
     model::{Call, Retry},
     scope::{Scope, StepValue},
 };
-
-/// Prefix of the run's steps that take others back.
-const UNDO: &str = "undo/";
 
 /// Attempts at taking a step back.
 const RETRY: Retry = Retry {
@@ -66,7 +66,7 @@ impl Undo {
 pub(super) fn next(mut evaluation: Evaluation<'_>, failure: String) -> Next {
     evaluation.wanted.clear();
     let mut out = evaluation.facts.in_flight();
-    if out.any(|(step, _)| !step.as_str().starts_with(UNDO)) {
+    if out.any(|(step, _)| !is_undo(step)) {
         // They are not named, so that they are called back. One that completes meanwhile is taken back as well.
         return Next::Steps(Vec::new());
     }
@@ -75,7 +75,7 @@ pub(super) fn next(mut evaluation: Evaluation<'_>, failure: String) -> Next {
     undo.sort_by(|a, b| (b.at_ms, &b.name).cmp(&(a.at_ms, &a.name)));
     let (mut taken_back, mut left) = (Vec::new(), Vec::new());
     for undo in undo {
-        let name = format!("{UNDO}{}", undo.name);
+        let name = undo_of(&undo.name);
         let work = match &undo.asked {
             Ok(asked) => {
                 evaluation.attempts(&name, asked, &asked.agent, (&RETRY, None), undo.at_ms)

@@ -2,9 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use agenthub_sdk::runs::{self, Effect, StepId, StepRequest, StepResult};
+use agenthub_sdk::runs::{
+    self, Effect, StepId, StepRequest, StepResult,
+    workflow_step::{StepEnd, is_undo, undone_by},
+};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use super::working::EventQuery;
 use crate::model::{Graph, Workflow};
 
 /// A step of an earlier run that has ended.
@@ -17,20 +22,10 @@ pub(crate) struct Reused {
 }
 
 impl Reused {
-    /// True if it came to something. What failed is done again.
-    fn is_good(&self) -> bool {
-        match &self.result {
-            StepResult::DelegationEnded(ended) => ended.state == "completed",
-            StepResult::Decided(decision) => decision.approved,
-            StepResult::ToolReturned(output) => !output.is_error,
-            StepResult::Woke => true,
-            _ => false,
-        }
-    }
-
     /// True if the step asks for the same, so that the result is its result.
     pub(super) fn stands_for(&self, step: &runs::Step) -> bool {
-        if !self.is_good() {
+        // What failed is done again.
+        if StepEnd::of(&self.result) != StepEnd::Completed {
             return false;
         }
         match (&self.what, &step.effect) {
@@ -48,13 +43,26 @@ impl Reused {
                 (&asked.subject, &asked.arguments) == (&wanted.subject, &wanted.arguments)
             }
             (StepRequest::Waiting { .. }, Effect::Wait(_)) => true,
-            (StepRequest::ToolCalled(called), Effect::Call(wanted)) => called.name == wanted.name,
+            (StepRequest::ToolCalled(called), Effect::Call(wanted)) => {
+                called.name == wanted.name
+                    && event_of(&called.arguments) == event_of(&wanted.arguments)
+            }
             _ => false,
         }
     }
 }
 
-/// The results that stand before a step: all but those of the step and of the steps that depend on it. Without a step, all.
+/// The message that is waited for, wherever in the log it comes.
+fn event_of(arguments: &Value) -> Option<EventQuery> {
+    let query = EventQuery::deserialize(arguments).ok()?;
+    Some(EventQuery {
+        after: String::new(),
+        ..query
+    })
+}
+
+/// The results that stand before a step: all but those of the step and of the steps that depend on it. Without a step, all. None stands of a
+/// step that was taken back, or was to be.
 ///
 /// # Errors
 ///
@@ -64,6 +72,17 @@ pub(crate) fn before(
     from: Option<&str>,
     mut steps: BTreeMap<StepId, Reused>,
 ) -> Result<BTreeMap<StepId, Reused>, String> {
+    let undone: BTreeSet<String> = steps
+        .keys()
+        .filter_map(|id| undone_by(id).map(str::to_owned))
+        .collect();
+    let is_undone = |id: &StepId| {
+        // Its attempts are parts of it.
+        let id = id.as_str();
+        let ends = id.match_indices('/').map(|(at, _)| at).chain([id.len()]);
+        ends.into_iter().any(|end| undone.contains(&id[..end]))
+    };
+    steps.retain(|id, _| !is_undo(id) && !is_undone(id));
     let Some(from) = from else { return Ok(steps) };
     let graph = &workflow.graph;
     if !graph.steps.iter().any(|step| step.name == from) {

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use agenthub_sdk::{
     model::ToolCall,
-    runs::{self, Approval, DelegationResult, Effect, Handoff, Shortfall, StepResult},
+    runs::{
+        self, Approval, DelegationResult, Effect, Handoff, StepResult,
+        workflow_step::{attempt_of, did_nothing, pause_of},
+    },
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -163,10 +166,7 @@ impl Evaluation<'_> {
     ) -> WorkState {
         let mut begun_ms = begun_ms;
         for attempt in 1.. {
-            let id = match attempt {
-                1 => name.to_owned(),
-                attempt => format!("{name}/try-{attempt}"),
-            };
+            let id = attempt_of(name, attempt);
             let mut step = runs::Step::new(id, Effect::Delegate(asked.handoff(agent)));
             let timeout_ms = match asked.is_plan {
                 true => Some(timeout_ms.unwrap_or(PLAN_MS)),
@@ -193,7 +193,7 @@ impl Evaluation<'_> {
             let pause_ms = pause_ms(retry, attempt, at_ms, name);
             begun_ms = at_ms;
             if pause_ms > 0 {
-                let pause = format!("{name}/pause-{attempt}");
+                let pause = pause_of(name, attempt);
                 match self.wait_in_branch(&pause, at_ms.saturating_add(pause_ms)) {
                     WorkState::Completed { at_ms, .. } => begun_ms = at_ms,
                     waiting => return waiting,
@@ -229,15 +229,14 @@ impl Evaluation<'_> {
         match self.result(step) {
             None => Attempt::Open,
             Some(StepResult::DelegationEnded(ended)) => match &*ended.state {
-                "completed" if is_plan => {
-                    let output = ended.data.first().map(|data| data["output"].clone());
-                    Attempt::Completed(output.unwrap_or_default())
-                }
-                "completed" if Shortfall::of(&ended.data).is_some_and(|s| s.is_nothing()) => {
-                    let said = ended.text.lines().next().unwrap_or_default();
-                    Attempt::Failed(format!("{} did nothing of it: {said}", who(ended)), false)
-                }
-                "completed" => Attempt::Completed(output(ended)),
+                "completed" => match did_nothing(ended) {
+                    Some(why) => Attempt::Failed(why, false),
+                    None if is_plan => {
+                        let output = ended.data.first().map(|data| data["output"].clone());
+                        Attempt::Completed(output.unwrap_or_default())
+                    }
+                    None => Attempt::Completed(output(ended)),
+                },
                 state => {
                     let error = match &*ended.error {
                         "" => format!("the task of {} is {state}", who(ended)),
