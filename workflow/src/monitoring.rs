@@ -5,7 +5,11 @@ use std::time::{Duration, SystemTime};
 use agenthub_sdk::{
     internal::redacted,
     proto::event,
-    runs::{RunEvent, RunId, RunOutcome, StepId, StepRequest, StepResult, journal::Entry},
+    runs::{
+        RunEvent, RunId, RunOutcome, StepRequest, StepResult,
+        journal::Entry,
+        workflow_step::{StepEnd, WorkflowStep},
+    },
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -60,10 +64,14 @@ pub(crate) fn of_step(run: &RunId, entry: &Entry) -> Option<Message> {
         }
         _ => return None,
     };
-    let (name, attempt) = named(step, attempt)?;
+    let named = WorkflowStep::of(step)?;
+    let attempt = match named.attempt {
+        1 => attempt,
+        named => named,
+    };
     let mut metadata = metadata.as_object().cloned().unwrap_or_default();
     metadata.insert("attempt".to_owned(), attempt.into());
-    Some(message(run, entry, name, status, metadata))
+    Some(message(run, entry, named.name, status, metadata))
 }
 
 /// The last message of a run, if this entry has its outcome. It is due when nothing of the run is out any more.
@@ -104,20 +112,6 @@ fn message(
     }
 }
 
-/// The step that an attempt belongs to, and the attempt's number. Nothing for what is no step of the workflow: pauses between attempts, and
-/// the time limit.
-fn named(step: &StepId, attempt: u32) -> Option<(&str, u32)> {
-    let id = step.as_str();
-    let (before, last) = id.rsplit_once('/').unwrap_or_default();
-    if last.starts_with("pause-") || id == "time-limit" {
-        return None;
-    }
-    match last.strip_prefix("try-").and_then(|n| n.parse().ok()) {
-        Some(attempt) => Some((before, attempt)),
-        None => Some((id, attempt)),
-    }
-}
-
 fn begun(what: &StepRequest) -> Value {
     match what {
         StepRequest::Delegated(sent) => json!({
@@ -131,31 +125,15 @@ fn begun(what: &StepRequest) -> Value {
 }
 
 fn ended(result: &StepResult) -> (Status, Value) {
-    match result {
-        StepResult::DelegationEnded(ended) => {
-            let (status, mut metadata) = match (&*ended.state, &*ended.error) {
-                ("completed", _) => (Status::Completed, json!({})),
-                ("cancelled", _) => (Status::Cancelled, json!({})),
-                (state, "") => (Status::Failed, error_of(state)),
-                (_, error) => (Status::Failed, error_of(error)),
-            };
-            metadata["agent"] = json!(ended.agent);
-            (status, metadata)
-        }
-        StepResult::Decided(decision) if !decision.approved => {
-            let refused = match &*decision.comment {
-                "" => format!("{} refused it", decision.by),
-                comment => format!("{} refused it: {comment}", decision.by),
-            };
-            (Status::Failed, error_of(&refused))
-        }
-        StepResult::ToolReturned(output) if output.is_error => {
-            (Status::Failed, error_of(&output.value.to_string()))
-        }
-        StepResult::Failed(failure) => (Status::Failed, error_of(&failure.message)),
-        StepResult::Cancelled => (Status::Cancelled, json!({})),
-        _ => (Status::Completed, json!({})),
+    let (status, mut metadata) = match StepEnd::of(result) {
+        StepEnd::Completed => (Status::Completed, json!({})),
+        StepEnd::Failed(reason) => (Status::Failed, json!({ "error": reason })),
+        StepEnd::Cancelled => (Status::Cancelled, json!({})),
+    };
+    if let StepResult::DelegationEnded(ended) = result {
+        metadata["agent"] = json!(ended.agent);
     }
+    (status, metadata)
 }
 
 /// Secrets are left out, and what is longer than 500 characters is cut.
@@ -165,7 +143,7 @@ fn error_of(error: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use agenthub_sdk::runs::{Budget, DelegationResult, EffectFailure, Spent};
+    use agenthub_sdk::runs::{Budget, DelegationResult, EffectFailure, Spent, StepId};
 
     use super::*;
 
@@ -240,6 +218,13 @@ mod tests {
             )
         );
         assert_eq!(state("away", "").1["error"], "away");
+        let nothing = StepResult::DelegationEnded(DelegationResult {
+            state: "completed".to_owned(),
+            data: vec![json!({"partial": true, "undone": "all", "results": []})],
+            ..DelegationResult::default()
+        });
+        let nothing = body(ended_with("draft", nothing)).expect("a step has ended");
+        assert_eq!(nothing["status"], "FAILED", "the workflow fails for it");
         let late = StepResult::Failed(EffectFailure::lasting("the time is over"));
         let late = body(ended_with("draft", late)).expect("a step has ended");
         assert_eq!(late["metadata"]["error"], "the time is over");

@@ -1,7 +1,10 @@
 //! Steps of a workflow as frames: what begins and what comes of it, with its name and its time (EXE-8).
 
 use agenthub_proto::event;
-use agenthub_sdk::runs::{StepId, StepRequest, StepResult};
+use agenthub_sdk::runs::{
+    StepId, StepRequest, StepResult,
+    workflow_step::{StepEnd, WorkflowStep},
+};
 use serde_json::{Value, json};
 
 use super::Draft;
@@ -9,43 +12,8 @@ use super::Draft;
 /// The strategy of workflows.
 pub(super) const WORKFLOW: &str = "workflow";
 
-/// Beginning of the names of steps that take others back.
-const UNDO: &str = "undo/";
-
-/// A step of a run, by its name: `draft`, `draft/try-2`, `draft/fallback`, `send/3/post`, `undo/draft`.
-#[derive(Debug, PartialEq, Eq)]
-struct Named<'a> {
-    /// The step of the workflow's file that it is part of.
-    step: &'a str,
-    /// Its name without the attempt.
-    name: &'a str,
-    attempt: u64,
-}
-
-impl<'a> Named<'a> {
-    /// Nothing for what is no step of the workflow: pauses between attempts, and the time limit.
-    fn of(id: &'a StepId) -> Option<Self> {
-        let id = id.as_str();
-        let last = id.rsplit('/').next().unwrap_or_default();
-        if last.starts_with("pause-") || id == "time-limit" {
-            return None;
-        }
-        let attempt = last.strip_prefix("try-").and_then(|n| n.parse().ok());
-        let name = match attempt {
-            Some(_) => id[..id.len() - last.len()].trim_end_matches('/'),
-            None => id,
-        };
-        let whole = name.strip_prefix(UNDO).unwrap_or(name);
-        Some(Self {
-            step: whole.split('/').next().unwrap_or_default(),
-            name,
-            attempt: attempt.unwrap_or(1),
-        })
-    }
-}
-
 fn draft(run: &str, id: &StepId, status: &str, at_ms: u64, metadata: Value) -> Option<Draft> {
-    let named = Named::of(id)?;
+    let named = WorkflowStep::of(id)?;
     let mut metadata = metadata;
     metadata["attempt"] = named.attempt.into();
     Some(Draft::new("step", status).data(json!({
@@ -80,22 +48,10 @@ pub(super) fn begun(run: &str, id: &StepId, what: &StepRequest, at_ms: u64) -> O
 
 /// A step has ended.
 pub(super) fn ended(run: &str, id: &StepId, result: &StepResult, at_ms: u64) -> Option<Draft> {
-    let failed = |error: &str| ("FAILED", json!({ "error": error }));
-    let (status, mut metadata) = match result {
-        StepResult::DelegationEnded(ended) => match &*ended.state {
-            "completed" => ("COMPLETED", json!({})),
-            "cancelled" => ("CANCELLED", json!({})),
-            state if ended.error.is_empty() => failed(state),
-            _ => failed(&ended.error),
-        },
-        StepResult::Decided(decision) if !decision.approved => failed(match &*decision.comment {
-            "" => "refused",
-            why => why,
-        }),
-        StepResult::ToolReturned(output) if output.is_error => failed(&output.value.to_string()),
-        StepResult::Failed(failure) => failed(&failure.message),
-        StepResult::Cancelled => ("CANCELLED", json!({})),
-        _ => ("COMPLETED", json!({})),
+    let (status, mut metadata) = match StepEnd::of(result) {
+        StepEnd::Completed => ("COMPLETED", json!({})),
+        StepEnd::Failed(reason) => ("FAILED", json!({ "error": reason })),
+        StepEnd::Cancelled => ("CANCELLED", json!({})),
     };
     if let StepResult::DelegationEnded(ended) = result {
         metadata["agent"] = json!(ended.agent);
@@ -105,24 +61,31 @@ pub(super) fn ended(run: &str, id: &StepId, result: &StepResult, at_ms: u64) -> 
 
 #[cfg(test)]
 mod tests {
+    use agenthub_sdk::runs::{DelegationResult, EffectFailure};
+
     use super::*;
 
+    /// spec: EXE-8.3
     #[test]
-    fn names_say_which_step_of_the_file_and_which_attempt() {
-        let named = |id: &str| {
-            let id = StepId::new(id);
-            Named::of(&id).map(|named| format!("{} {} {}", named.step, named.name, named.attempt))
+    fn a_step_that_came_to_nothing_is_failed_and_its_error_has_no_secrets() {
+        let data = |result: StepResult| {
+            let draft = ended("r", &StepId::new("a/try-2"), &result, 1_000).expect("a step");
+            draft.data.expect("it has data")
         };
-        for (id, expected) in [
-            ("draft", Some("draft draft 1")),
-            ("draft/try-2", Some("draft draft 2")),
-            ("draft/fallback/try-3", Some("draft draft/fallback 3")),
-            ("send/3/post", Some("send send/3/post 1")),
-            ("undo/draft", Some("draft undo/draft 1")),
-            ("draft/pause-1", None),
-            ("time-limit", None),
-        ] {
-            assert_eq!(named(id).as_deref(), expected);
-        }
+        let nothing = data(StepResult::DelegationEnded(DelegationResult {
+            agent: "x".to_owned(),
+            state: "completed".to_owned(),
+            text: "I found no tool".to_owned(),
+            data: vec![json!({"partial": true, "undone": "all", "results": []})],
+            ..DelegationResult::default()
+        }));
+        assert_eq!(nothing["status"], "FAILED");
+        assert_eq!(
+            nothing["metadata"],
+            json!({"error": "x did nothing of it: I found no tool", "agent": "x", "attempt": 2})
+        );
+        let secret = EffectFailure::lasting("password=hunter22");
+        let secret = data(StepResult::Failed(secret));
+        assert_eq!(secret["metadata"]["error"], "password=[redacted]");
     }
 }

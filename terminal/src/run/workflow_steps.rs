@@ -1,6 +1,7 @@
 //! State of a workflow's steps, folded from what is said of each.
 
 use agenthub_proto::wkt::Timestamp;
+use agenthub_sdk::runs::{StepId, workflow_step::is_undo};
 use serde_json::Value;
 
 use super::steps::Step;
@@ -13,7 +14,7 @@ pub(super) fn apply(steps: &mut [Step], status: &str, data: &Value) -> String {
     let (agent, error) = (text(&metadata["agent"]), text(&metadata["error"]));
     let attempt = metadata["attempt"].as_f64().map_or(1, |n| n as u64);
     let at_ms = millis(&text(&data["timestamp"]));
-    let is_undo = name.starts_with("undo/");
+    let is_undo = is_undo(&StepId::new(name.as_str()));
     if status == "RUNNING" && !is_undo {
         pass(steps, &step);
     }

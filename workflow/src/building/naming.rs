@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use agenthub_sdk::runs::workflow_step::is_reserved;
+
 use crate::{
     file,
     finding::{At, Finding, within},
@@ -10,8 +12,8 @@ use crate::{
 /// The longest name, in bytes.
 const MAX_NAME: usize = 64;
 
-/// Names of steps that mean something else: in references, or in the names of a run's steps.
-const RESERVED: [&str; 9] = [
+/// Names of steps that mean something else in references.
+const RESERVED: [&str; 7] = [
     "workflow",
     "loop",
     "steps",
@@ -19,8 +21,6 @@ const RESERVED: [&str; 9] = [
     "objective",
     "thread",
     "secret",
-    "time-limit",
-    "undo",
 ];
 
 /// A step as the file has it, with its path.
@@ -82,8 +82,31 @@ fn unusable(name: &str) -> Option<(String, String)> {
             format!("a name is 1 to {MAX_NAME} of a-z, 0-9, `_` and `-`, and begins with a letter");
         return Some((message, help));
     }
-    RESERVED.contains(&name).then(|| {
-        let message = format!("`{name}` is no name for a step: it means something else");
-        (message, "choose another name".to_owned())
-    })
+    let message = format!("`{name}` is no name for a step: it means something else");
+    if is_reserved(name) {
+        let help = "names of a run's steps are made with `undo`, `time-limit`, `try-…` and `pause-…`: \
+                    choose another name";
+        return Some((message, help.to_owned()));
+    }
+    RESERVED
+        .contains(&name)
+        .then(|| (message, "choose another name".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_a_run_makes_are_refused_with_the_reason() {
+        for name in ["pause-for-review", "try-2", "undo", "time-limit"] {
+            let (message, help) = unusable(name).expect("it is reserved");
+            assert!(message.contains(name), "{message}");
+            assert!(help.contains("`try-…` and `pause-…`"), "{help}");
+        }
+        assert!(unusable("loop").is_some());
+        for name in ["pause", "retry-2", "undone"] {
+            assert_eq!(unusable(name), None);
+        }
+    }
 }

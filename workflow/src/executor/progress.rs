@@ -7,7 +7,7 @@ use std::{
 
 use agenthub_sdk::{
     TaskContext,
-    runs::{RunEvent, StepRequest, StepResult},
+    runs::{RunEvent, StepRequest, StepResult, workflow_step::StepEnd},
 };
 use tokio::{
     sync::{mpsc, oneshot},
@@ -21,8 +21,8 @@ const ROOM: usize = 256;
 /// Time that the end of a run waits for the lines before it.
 const CATCH_UP: Duration = Duration::from_secs(2);
 
-/// The longest error in a line, in characters.
-const MAX_ERROR: usize = 500;
+/// The longest question in a line, in characters.
+const MAX_QUESTION: usize = 500;
 
 enum Job {
     Line(String),
@@ -124,30 +124,24 @@ fn line(event: &RunEvent, run: &str) -> Option<String> {
             }
             _ => None,
         },
-        RunEvent::StepEnded { step, result, .. } => match result {
-            StepResult::DelegationEnded(ended) if ended.state == "completed" => {
-                Some(format!("Step {step} is completed"))
-            }
-            StepResult::DelegationEnded(ended) => {
-                let error = match &*ended.error {
-                    "" => &ended.state,
-                    error => error,
-                };
-                Some(format!("Step {step} has failed: {}", cut(error)))
-            }
-            StepResult::Decided(decision) => Some(match decision.approved {
+        RunEvent::StepEnded { step, result, .. } => match (result, StepEnd::of(result)) {
+            (StepResult::Decided(decision), _) => Some(match decision.approved {
                 true => format!("Step {step} is allowed"),
                 false => format!("Step {step} is refused"),
             }),
-            StepResult::Failed(failure) => {
-                Some(format!("Step {step} has failed: {}", cut(&failure.message)))
+            (StepResult::DelegationEnded(_), StepEnd::Completed) => {
+                Some(format!("Step {step} is completed"))
             }
+            (StepResult::DelegationEnded(_), StepEnd::Cancelled) => {
+                Some(format!("Step {step} is called back"))
+            }
+            (_, StepEnd::Failed(reason)) => Some(format!("Step {step} has failed: {reason}")),
             _ => None,
         },
         _ => None,
     }
 }
 
-fn cut(error: &str) -> String {
-    error.chars().take(MAX_ERROR).collect()
+fn cut(question: &str) -> String {
+    question.chars().take(MAX_QUESTION).collect()
 }
