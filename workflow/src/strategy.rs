@@ -124,6 +124,13 @@ fn next(facts: &Facts, reading: &Reading) -> Next {
         steps: BTreeMap::new(),
     };
     let standing = evaluation.graph(&workflow.graph, &mut scope, "", begun_ms);
+    let notes: Vec<runs::Step> = std::mem::take(&mut evaluation.notes)
+        .into_values()
+        .collect();
+    if !notes.is_empty() {
+        // What is out stays so while they are written down.
+        return Next::Steps(notes.into_iter().chain(evaluation.wanted).collect());
+    }
     let limit = workflow.timeout_ms.map(|time_ms| {
         let until_ms = begun_ms.saturating_add(time_ms);
         runs::Step::new(TIME_LIMIT, Effect::Wait(until_ms))

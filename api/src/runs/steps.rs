@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use agenthub_sdk::{
     internal::redacted_value,
-    runs::{DelegationResult, RunEvent, RunId, StepId, StepRequest, StepResult},
+    runs::{
+        DelegationResult, RunEvent, RunId, StepId, StepRequest, StepResult,
+        workflow_step::{StepEnd, reused_in},
+    },
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
@@ -15,7 +18,11 @@ use super::{
     error::Error,
     reading::{PAGE, Shelf},
     resources::{rfc3339, rfc3339_if},
+    workflows::MODE,
 };
+
+/// State of a step whose result is that of an earlier run.
+const REUSED: &str = "reused";
 
 /// An attempt at a step of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
@@ -30,7 +37,7 @@ pub(crate) struct StepView {
     pub(crate) kind: StepKind,
     /// The agent or the tool; empty for the other kinds.
     pub(crate) agent: String,
-    /// `working`, or how it ended: `completed`, `failed`, `cancelled` and the other states of tasks.
+    /// `working`, or how it ended: `completed`, `failed`, `cancelled` and the other states of tasks; `reused` if the result of an earlier run stands.
     pub(crate) state: String,
     /// Time of its beginning.
     #[serde(serialize_with = "rfc3339")]
@@ -89,7 +96,14 @@ impl StepKind {
 }
 
 /// Request and result of a step's last attempt, as its journal has them.
-pub(super) type EndedSteps = BTreeMap<StepId, (StepRequest, StepResult)>;
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct EndedStep {
+    what: StepRequest,
+    result: StepResult,
+}
+
+/// Steps that have ended, by their names.
+pub(super) type EndedSteps = BTreeMap<StepId, EndedStep>;
 
 /// The fold of a run's journal into its steps.
 #[derive(Debug, Default)]
@@ -97,11 +111,29 @@ struct Fold {
     steps: Vec<StepView>,
     requests: BTreeMap<StepId, StepRequest>,
     ended: EndedSteps,
+    /// Results of earlier runs that stand for those of this one where it asks for the same.
+    reused: EndedSteps,
+    is_workflow: bool,
 }
 
 impl Fold {
     fn apply(&mut self, event: &RunEvent) {
         match event {
+            RunEvent::Started(started) if started.strategy == MODE => {
+                self.is_workflow = true;
+                self.reused = EndedSteps::deserialize(&started.input["reused"]).unwrap_or_default();
+            }
+            RunEvent::Noted { step, at_ms, .. } if self.is_workflow => {
+                let step = reused_in(step).map(StepId::new);
+                let ended = step.and_then(|step| Some((self.reused.get(&step)?, step)));
+                if let Some((EndedStep { what, result }, step)) = ended {
+                    let mut view = begun(&step, 1, what, *at_ms);
+                    view.end(result);
+                    view.state = REUSED.to_owned();
+                    view.ended_at = Some(*at_ms);
+                    self.steps.push(view);
+                }
+            }
             RunEvent::StepBegun {
                 step,
                 attempt,
@@ -121,7 +153,10 @@ impl Fold {
                 ..
             } => {
                 if let Some(what) = self.requests.get(step) {
-                    let ended = (what.clone(), result.clone());
+                    let ended = EndedStep {
+                        what: what.clone(),
+                        result: result.clone(),
+                    };
                     self.ended.insert(step.clone(), ended);
                 }
                 let is_it =
@@ -129,10 +164,22 @@ impl Fold {
                 if let Some(view) = self.steps.iter_mut().rev().find(is_it) {
                     view.ended_at = Some(*at_ms);
                     view.end(result);
+                    if self.is_workflow
+                        && let StepEnd::Failed(reason) = StepEnd::of(result)
+                    {
+                        view.fail(reason);
+                    }
                 }
             }
             _ => {}
         }
+    }
+
+    /// The results that stand for a run again: those of earlier runs, and over them those of this one.
+    fn standing(self) -> EndedSteps {
+        let mut steps = self.reused;
+        steps.extend(self.ended);
+        steps
     }
 }
 
@@ -222,6 +269,16 @@ impl StepView {
         };
         (self.state, self.result, self.error) = (state, value, error);
     }
+
+    /// Takes in why its workflow fails for it.
+    fn fail(&mut self, reason: String) {
+        if self.state == "completed" {
+            "failed".clone_into(&mut self.state);
+        }
+        if self.state != "refused" {
+            self.error = reason;
+        }
+    }
 }
 
 impl Inner {
@@ -237,9 +294,9 @@ impl Inner {
 }
 
 impl Shelf {
-    /// The steps of a run that have ended, as its journal has them.
+    /// The steps of a run that have ended, as its journal has them, with those of earlier runs that it went on from.
     pub(super) async fn ended_steps(&self, run: &RunId) -> Result<EndedSteps, Error> {
-        Ok(self.folded_steps(run).await?.ended)
+        Ok(self.folded_steps(run).await?.standing())
     }
 
     async fn folded_steps(&self, run: &RunId) -> Result<Fold, Error> {
@@ -254,5 +311,111 @@ impl Shelf {
                 fold.apply(&entry.event);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agenthub_sdk::runs::{Budget, Decision, RunStarted};
+
+    use super::*;
+
+    fn started(reused: Value) -> RunEvent {
+        RunEvent::Started(RunStarted {
+            strategy: MODE.to_owned(),
+            input: json!({ "reused": reused }),
+            thread: String::new(),
+            origin: Value::Null,
+            budget: Budget::default(),
+            deadline_ms: None,
+            at_ms: 1,
+        })
+    }
+
+    fn waited() -> EndedStep {
+        EndedStep {
+            what: StepRequest::Waiting { until_ms: 9 },
+            result: StepResult::Woke,
+        }
+    }
+
+    fn comes(fold: &mut Fold, step: &str, result: StepResult) {
+        let step = StepId::new(step);
+        fold.apply(&RunEvent::StepBegun {
+            step: step.clone(),
+            attempt: 1,
+            what: StepRequest::Waiting { until_ms: 9 },
+            grant: Budget::default(),
+            deadline_ms: None,
+            at_ms: 2,
+        });
+        fold.apply(&RunEvent::StepEnded {
+            step,
+            attempt: 1,
+            result,
+            spent: None,
+            at_ms: 3,
+        });
+    }
+
+    #[test]
+    fn results_of_all_runs_before_stand_and_those_that_a_run_took_are_its_steps() {
+        let mut fold = Fold::default();
+        fold.apply(&started(
+            json!({ "a": waited(), "b": waited(), "c": waited() }),
+        ));
+        for note in ["a/reused", "b/joined"] {
+            fold.apply(&RunEvent::Noted {
+                step: StepId::new(note),
+                value: true.into(),
+                at_ms: 2,
+            });
+        }
+        comes(&mut fold, "b", StepResult::Cancelled);
+        let steps = fold.steps.iter().map(|step| (&*step.step, &*step.state));
+        let steps: Vec<_> = steps.collect();
+        assert_eq!(steps, [("a", "reused"), ("b", "cancelled")]);
+        let standing = fold.standing();
+        assert_eq!(standing.len(), 3);
+        assert_eq!(standing[&StepId::new("a")], waited());
+        assert_eq!(standing[&StepId::new("b")].result, StepResult::Cancelled);
+    }
+
+    #[test]
+    fn a_step_that_did_nothing_is_failed_and_errors_have_no_secrets() {
+        let mut fold = Fold::default();
+        fold.apply(&started(Value::Null));
+        let agent = |state: &str, error: &str, data: Vec<Value>| {
+            StepResult::DelegationEnded(DelegationResult {
+                agent: "x".to_owned(),
+                state: state.to_owned(),
+                error: error.to_owned(),
+                data,
+                ..DelegationResult::default()
+            })
+        };
+        let nothing = json!({"partial": true, "undone": "all", "results": []});
+        comes(&mut fold, "a", agent("completed", "", vec![nothing]));
+        comes(
+            &mut fold,
+            "b",
+            agent("away", "password=hunter22", Vec::new()),
+        );
+        let refused = Decision {
+            approved: false,
+            by: "ann".to_owned(),
+            comment: String::new(),
+        };
+        comes(&mut fold, "c", StepResult::Decided(refused));
+        let told = fold.steps.iter().map(|s| (&*s.state, &*s.error));
+        let told: Vec<_> = told.collect();
+        assert_eq!(
+            told,
+            [
+                ("failed", "x did nothing of it: "),
+                ("away", "password=[redacted]"),
+                ("refused", ""),
+            ]
+        );
     }
 }

@@ -1,14 +1,11 @@
 //! Runs of workflows that are asked for here: they are begun by the agent that carries workflows out.
 
-use std::{
-    collections::BTreeMap,
-    time::{Duration, SystemTime},
-};
+use std::time::{Duration, SystemTime};
 
 use agenthub_sdk::{
     Agent, Client, Error as HubError, Message, Part, Role, TraceContext,
     proto::{a2a::TaskState, agenthub::AgentEventMetadata},
-    runs::{RunEvent, RunId, StepId, StepRequest, StepResult},
+    runs::{RunEvent, RunId},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -21,13 +18,14 @@ use super::{
     error::Error,
     reading::Shelf,
     resources::{RunState, RunView, StartedRun},
+    steps::EndedSteps,
 };
 
 /// The skill of agents that carry workflows out, and the type of such tasks.
 const RUN: &str = "workflow_run";
 
 /// Mode of the runs: the name of their strategy.
-const MODE: &str = "workflow";
+pub(super) const MODE: &str = "workflow";
 
 /// The space of the ids that follow from idempotency keys. It never changes.
 const KEYS: Uuid = Uuid::from_u128(0x61c1_9f02_8d3b_4f0e_a7b5_20c4_d9e8_5a17);
@@ -61,14 +59,7 @@ pub(super) struct Retried {
     run: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<String>,
-    steps: BTreeMap<StepId, EndedStep>,
-}
-
-/// A step of the earlier run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-struct EndedStep {
-    what: StepRequest,
-    result: StepResult,
+    steps: EndedSteps,
 }
 
 impl WorkflowRequest {
@@ -200,15 +191,13 @@ impl Inner {
             let why = format!("run {id} does not say which workflow it was");
             return Err(Error::Unsuitable(why));
         };
-        let steps = shelf.ended_steps(&run).await?.into_iter();
-        let steps = steps.map(|(step, (what, result))| (step, EndedStep { what, result }));
         let asked = WorkflowRequest {
             workflow: before.workflow,
             input: input.unwrap_or(before.input),
             retries: Some(Retried {
                 run: id.to_owned(),
                 from,
-                steps: steps.collect(),
+                steps: shelf.ended_steps(&run).await?,
             }),
         };
         self.carry_out(asked, None, None).await

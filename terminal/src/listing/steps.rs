@@ -60,7 +60,11 @@ pub fn records(steps: &[StepAttempt]) -> Vec<StepRecord> {
         step: step.step.clone(),
         kind: step.kind.clone(),
         agent: step.agent.clone(),
-        state: step.state.clone(),
+        // A result that stands is one that the run has.
+        state: match step.state.as_str() {
+            "reused" => "completed".to_owned(),
+            state => state.to_owned(),
+        },
         request: value(&step.request),
         result: value(&step.result),
         error: step.error.clone(),

@@ -5,7 +5,7 @@ use std::{
     fmt,
 };
 
-use agenthub_sdk::runs::{self, Effect, Facts, StepId, StepResult};
+use agenthub_sdk::runs::{self, Effect, Facts, StepId, StepResult, workflow_step::reuse_note_of};
 use serde_json::{Map, Value, json};
 
 use super::{compensating::Undo, outputs, reusing::Reused};
@@ -24,6 +24,8 @@ pub(super) struct Evaluation<'a> {
     pub(super) run: &'a str,
     /// Results of an earlier run, by the names of the run's steps.
     pub(super) reused: &'a BTreeMap<StepId, Reused>,
+    /// Notes of the results that stand, where they are not written down yet.
+    pub(super) notes: BTreeMap<StepId, runs::Step>,
     /// The steps of the run that are wanted.
     pub(super) wanted: Vec<runs::Step>,
     /// Compensations of the completed steps.
@@ -118,20 +120,29 @@ impl<'a> Evaluation<'a> {
             facts,
             run,
             reused,
+            notes: BTreeMap::new(),
             wanted: Vec::new(),
             undo: Vec::new(),
             deadline_ms: None,
         }
     }
 
-    /// Result of a step of the run: its own, or that of an earlier run which did the same.
-    pub(super) fn result(&self, step: &runs::Step) -> Option<&'a StepResult> {
-        let own = self.facts.result(step);
-        own.or_else(|| {
-            let is_begun = self.facts.ended_ms(step).is_some();
-            let reused = self.reused.get(&step.id).filter(|_| !is_begun)?;
-            reused.stands_for(step).then_some(&reused.result)
-        })
+    /// Result of a step of the run: its own, or that of an earlier run which did the same. That is noted, so that the journal has it.
+    pub(super) fn result(&mut self, step: &runs::Step) -> Option<&'a StepResult> {
+        if let Some(own) = self.facts.result(step) {
+            return Some(own);
+        }
+        let is_begun = self.facts.ended_ms(step).is_some();
+        let reused = self.reused.get(&step.id).filter(|_| !is_begun)?;
+        if !reused.stands_for(step) {
+            return None;
+        }
+        let note = StepId::new(reuse_note_of(step.id.as_str()));
+        if self.facts.noted(&note).is_none() {
+            let noted = runs::Step::new(note.as_str(), Effect::Note(true.into()));
+            self.notes.insert(note, noted);
+        }
+        Some(&reused.result)
     }
 
     /// Time when a step of the run returned. What an earlier run did is as if it had returned when this one began.

@@ -225,7 +225,7 @@ impl Evaluation<'_> {
         }
     }
 
-    fn attempt(&self, step: &runs::Step, is_plan: bool) -> Attempt {
+    fn attempt(&mut self, step: &runs::Step, is_plan: bool) -> Attempt {
         match self.result(step) {
             None => Attempt::Open,
             Some(StepResult::DelegationEnded(ended)) => match &*ended.state {
