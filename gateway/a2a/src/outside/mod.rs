@@ -12,6 +12,7 @@ mod proxy;
 mod replace_file;
 mod service;
 mod tasks;
+mod telling;
 mod watching;
 
 pub use manager::{OpenError, OutsideAgents, Settings};

@@ -1,19 +1,8 @@
 //! Outcome of the hub's task, from the end of the task elsewhere.
 
-use std::time::SystemTime;
+use agenthub_sdk::{Failure, Message, Reply, proto::a2a::Role};
 
-use agenthub_sdk::{
-    Client, Error, Failure, Message, Reply,
-    proto::{
-        a2a::{Role, Task, TaskStatus},
-        agenthub::{AgentEventMetadata, TaskArtifactUpdateEvent, TaskStatusUpdateEvent},
-    },
-};
-
-use crate::{
-    convert::{artifact_to_hub, message_to_hub},
-    v1,
-};
+use crate::{convert::message_to_hub, v1};
 
 /// Question of an agent that says none.
 pub(super) const ASKS: &str = "the agent waits for an answer";
@@ -62,53 +51,6 @@ pub(super) fn has_ended(task: &v1::Task) -> bool {
         state,
         Some(S::Completed | S::Failed | S::Canceled | S::Rejected)
     )
-}
-
-/// Tells the hub of the end of a task elsewhere, as the agent of the hub's task that it was for.
-///
-/// # Errors
-///
-/// The hub does not take it.
-pub(super) async fn tell(hub: &Client, task: &Task, there: v1::Task) -> Result<(), Error> {
-    for artifact in there.artifacts {
-        let update = TaskArtifactUpdateEvent {
-            task_id: task.id.clone(),
-            context_id: task.context_id.clone(),
-            artifact: Some(artifact_to_hub(artifact)),
-            ..Default::default()
-        };
-        hub.publish_artifact(update, AgentEventMetadata::default())
-            .await?;
-    }
-    let status = there.status.unwrap_or_default();
-    let has_come_to_good = status.state() == v1::TaskState::Completed;
-    let words = status.message.map(|words| Message {
-        task_id: task.id.clone(),
-        context_id: task.context_id.clone(),
-        ..said(words)
-    });
-    if let Some(reply) = words.clone().filter(|_| has_come_to_good) {
-        let routing = AgentEventMetadata {
-            to_agent_id: task.requester().to_owned(),
-            ..Default::default()
-        };
-        hub.publish(reply, routing).await?;
-    }
-    let update = TaskStatusUpdateEvent {
-        task_id: task.id.clone(),
-        context_id: task.context_id.clone(),
-        status: Some(TaskStatus {
-            // The states of both have the same numbers.
-            state: status.state,
-            update: words,
-            timestamp: Some(SystemTime::now().into()),
-        }),
-        r#final: true,
-        ..Default::default()
-    };
-    hub.publish_status(update, AgentEventMetadata::default())
-        .await
-        .map(drop)
 }
 
 /// A message of an agent elsewhere as the hub's agent says it: its ids are those of the hub.

@@ -18,6 +18,7 @@ use super::{
     conversation::{Conversation, get},
     outcome,
     tasks::{RemoteTask, Tasks},
+    telling,
 };
 use crate::{
     client::{self, Remote},
@@ -190,7 +191,7 @@ impl Proxy {
         if !outcome::has_ended(&there) || self.in_hand().contains(id) {
             return;
         }
-        match outcome::tell(hub, &task, there).await {
+        match telling::tell(hub, &task, there).await {
             // A conflict: it has ended, or is another one's.
             Ok(()) | Err(HubError::Conflict(_)) => self.forget(id).await,
             Err(error) => {
