@@ -167,7 +167,7 @@ impl Client {
 
 impl HandedOver {
     /// Names the task that waits for it: while it [waits](Self::ended), the task lends its place among the deliveries in hand of its agent.
-    /// What is handed over by [`TaskContext::hand_over`] has it already.
+    /// Work that is handed over by [`TaskContext::hand_over`] has it already.
     #[must_use]
     pub fn on_behalf_of(mut self, task: &TaskContext) -> Self {
         self.task = Some(task.clone());

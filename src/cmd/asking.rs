@@ -81,7 +81,7 @@ impl Asking<'_> {
     }
 }
 
-/// Says which other runs an earlier process left to this one.
+/// Names the other runs that an earlier process left to this one.
 async fn tell_of_others(line: &Line, run: &str) {
     let request = ListRunsRequest {
         mode: "app".to_owned(),

@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use super::{begun, example, in_state, shown, written};
 use crate::harness::{Process, System, eventually, free_address};
 
-/// What the agent was asked for and has done, a line each.
+/// Requests to the agent and what it has done, a line each.
 const LOG: &str = "calls.log";
 
 /// The tasks that the agent may end, a line each.

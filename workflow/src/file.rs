@@ -17,7 +17,7 @@ pub(crate) const MAX_STEPS: usize = 200;
 #[serde(deny_unknown_fields, default)]
 #[schemars(title = "AgentHub workflow")]
 pub(crate) struct File {
-    /// Where the schema of this format is, for editors.
+    /// Address of this format's schema, for editors.
     #[serde(rename = "$schema")]
     pub(crate) schema: Option<String>,
     /// Name of the workflow; the file's if there is none.

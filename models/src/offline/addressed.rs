@@ -65,7 +65,7 @@ pub(super) fn unknown<'w>(words: &'w str, cards: &[Card<'_>]) -> Vec<&'w str> {
     found
 }
 
-/// That there are no such agents, as the beginning of a sentence.
+/// Beginning of a sentence on agents that are not there.
 pub(super) fn nobody_called(names: &[&str]) -> String {
     format!("I know no agent called {}", names.join(" or "))
 }

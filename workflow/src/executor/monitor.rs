@@ -230,7 +230,7 @@ impl Publisher {
         }
     }
 
-    /// Says that nothing up to this entry is left to publish.
+    /// Marks all up to this entry as published.
     fn is_published(&self, end: u64) {
         self.published.send_if_modified(|seq| {
             let is_on = *seq < end;
