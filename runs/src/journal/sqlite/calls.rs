@@ -157,7 +157,8 @@ fn take(sql: &Connection, claimed: &OwnedClaim, now_ms: u64) -> Done<LeasedRow> 
         return Ok(Err(JournalError::Leased {
             run: claimed.run.clone(),
             driver,
-            left: Duration::from_millis(until_ms - now_ms),
+            // In whole milliseconds of the present one, which has begun.
+            left: Duration::from_millis(until_ms - now_ms - 1),
         }));
     }
     sql.prepare_cached("UPDATE runs SET driver = ?2, epoch = ?3, until_ms = ?4 WHERE id = ?1")?
@@ -351,8 +352,9 @@ fn add(
     Ok(())
 }
 
+/// The end of a lease. The present is cut to whole milliseconds, and a lease lasts its whole time all the same.
 fn end(now_ms: u64, lease: Duration) -> i64 {
-    signed(now_ms.saturating_add(in_ms(lease)))
+    signed(now_ms.saturating_add(in_ms(lease)).saturating_add(1))
 }
 
 fn in_ms(duration: Duration) -> u64 {
