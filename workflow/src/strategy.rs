@@ -1,14 +1,18 @@
 //! Next steps of a workflow: a pure function of the facts of its run.
 //!
-//! The steps are gone through in an order in which each stands behind those that it waits for (`evaluating.rs`); work for agents, waits
-//! and questions to people become steps of the run (`working.rs`), under names that follow from the workflow: `draft`, `draft/try-2`, and in a
-//! loop `publish/0/translate`. When the workflow fails, what its steps did is taken back (`compensating.rs`).
+//! The steps are gone through in an order in which each stands behind those that it waits for (`evaluating.rs`; when it may begin:
+//! `joining.rs`; for each item of a list: `looping.rs`). Work for agents (`calling.rs`), waits and questions to people (`waiting.rs`) become
+//! steps of the run, under names that follow from the workflow: `draft`, `draft/try-2`, and in a loop `publish/0/translate`. When the workflow
+//! fails, what its steps did is taken back (`compensating.rs`).
 
+mod calling;
 mod compensating;
 mod evaluating;
+mod joining;
+mod looping;
 mod outline;
 mod reusing;
-mod working;
+mod waiting;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -24,9 +28,10 @@ use serde_json::{Value, json};
 
 use self::evaluating::{Evaluation, Standing};
 pub(crate) use self::{
+    calling::SECRETS,
     outline::outline,
     reusing::{Reused, before},
-    working::{EVENT, EventQuery, SECRETS},
+    waiting::{EVENT, EventQuery},
 };
 use crate::{
     loading::read,

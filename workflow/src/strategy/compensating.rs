@@ -7,8 +7,8 @@ use agenthub_sdk::runs::{
 use serde_json::Value;
 
 use super::{
+    calling::ResolvedCall,
     evaluating::{Evaluation, WorkState},
-    working::Asked,
 };
 use crate::{
     model::{Call, Retry},
@@ -29,7 +29,7 @@ const RETRY: Retry = Retry {
 pub(super) struct Undo {
     name: String,
     at_ms: u64,
-    asked: Result<Asked, String>,
+    asked: Result<ResolvedCall, String>,
 }
 
 impl Undo {
@@ -57,7 +57,7 @@ impl Undo {
         Self {
             name: name.to_owned(),
             at_ms,
-            asked: Asked::of(call, &scope),
+            asked: ResolvedCall::of(call, &scope),
         }
     }
 }

@@ -8,15 +8,17 @@ use std::{
 use agenthub_sdk::runs::{self, Effect, Facts, StepId, StepResult, workflow_step::reuse_note_of};
 use serde_json::{Map, Value, json};
 
-use super::{compensating::Undo, outputs, reusing::Reused};
+use super::{
+    compensating::Undo,
+    joining::{Joined, Readiness, needed, readiness, without_others},
+    outputs,
+    reusing::Reused,
+};
 use crate::{
-    file::{OnFailure, OnItemFailure, Others},
-    model::{Each, Graph, Join, Need, Step, Work},
+    file::OnFailure,
+    model::{Graph, Step, Work},
     scope::{Scope, StepValue},
 };
-
-/// Errors of a loop's items that its own error names, at most.
-const MAX_ERRORS: usize = 8;
 
 /// The facts of a run, and what is wanted of it.
 pub(super) struct Evaluation<'a> {
@@ -69,7 +71,7 @@ pub(super) enum WorkState {
 
 /// State of a step.
 #[derive(Clone, Debug, PartialEq)]
-enum State {
+pub(super) enum State {
     /// It waits for others, or is at work.
     Open,
     Ended {
@@ -78,36 +80,6 @@ enum State {
         /// The workflow goes on without it.
         is_let_go: bool,
     },
-}
-
-/// Consequence for a step of those that it needs.
-enum Readiness {
-    Wait,
-    Skip(u64),
-    Fail(String, u64),
-    Ready(u64),
-}
-
-/// Steps that a join has taken: those that had completed or failed, and those that were called back for it.
-#[derive(Debug, Default)]
-struct Joined {
-    completed: BTreeSet<String>,
-    failed: BTreeSet<String>,
-    cancelled: BTreeSet<String>,
-}
-
-impl Joined {
-    fn of(noted: &Value) -> Self {
-        let names = |field: &str| {
-            let names = noted[field].as_array().into_iter().flatten();
-            names.filter_map(Value::as_str).map(str::to_owned).collect()
-        };
-        Self {
-            completed: names("completed"),
-            failed: names("failed"),
-            cancelled: names("cancelled"),
-        }
-    }
 }
 
 impl<'a> Evaluation<'a> {
@@ -227,54 +199,6 @@ impl<'a> Evaluation<'a> {
         Standing::Done(last)
     }
 
-    fn joined(&self, graph: &Graph, prefix: &str) -> BTreeMap<String, Joined> {
-        let joins = graph.steps.iter().filter(|step| step.join != Join::All);
-        joins
-            .filter_map(|step| {
-                let note = runs::StepId::new(note_name(prefix, &step.name));
-                let noted = self.facts.noted(&note)?;
-                Some((step.name.clone(), Joined::of(noted)))
-            })
-            .collect()
-    }
-
-    /// Has the joins that have enough written down, with what they take, so that what comes later changes nothing.
-    fn note_joins(
-        &mut self,
-        graph: &Graph,
-        states: &BTreeMap<&str, State>,
-        joined: &BTreeMap<String, Joined>,
-        prefix: &str,
-    ) {
-        for step in &graph.steps {
-            let Join::AtLeast(n) = step.join else {
-                continue;
-            };
-            let needs = needed(step);
-            let with = |state: &str| -> Vec<&str> {
-                let is_so = |name: &&&str| matches!(states.get(**name), Some(State::Ended { value, .. }) if value.state == state);
-                needs.iter().filter(is_so).copied().collect()
-            };
-            let completed = with("completed");
-            let is_open = |name: &&str| matches!(states.get(name), Some(State::Open));
-            let waits = step.others == Others::Wait && needs.iter().any(is_open);
-            if completed.len() < n as usize || waits || joined.contains_key(&step.name) {
-                continue;
-            }
-            let cancelled = match step.others {
-                Others::Finish | Others::Wait => BTreeSet::new(),
-                Others::Cancel => called_back(graph, step, states),
-            };
-            let note = json!({
-                "completed": completed,
-                "failed": with("failed"),
-                "cancelled": cancelled,
-            });
-            let id = note_name(prefix, &step.name);
-            self.wanted.push(runs::Step::new(id, Effect::Note(note)));
-        }
-    }
-
     fn step<'g>(
         &mut self,
         step: &'g Step,
@@ -347,7 +271,13 @@ impl<'a> Evaluation<'a> {
     }
 
     /// The work of a step, once.
-    fn work<'g>(&mut self, step: &'g Step, scope: &Scope<'g>, name: &str, at_ms: u64) -> WorkState {
+    pub(super) fn work<'g>(
+        &mut self,
+        step: &'g Step,
+        scope: &Scope<'g>,
+        name: &str,
+        at_ms: u64,
+    ) -> WorkState {
         match &step.work {
             Work::Call(call) => self.call_of(step, call, scope, name, at_ms),
             Work::Wait(ms) => self.wait_in_branch(name, at_ms.saturating_add(*ms)),
@@ -421,97 +351,6 @@ impl<'a> Evaluation<'a> {
             }
         }
     }
-
-    /// The work of a step for each item of a list.
-    fn each<'g>(
-        &mut self,
-        step: &'g Step,
-        each: &Each,
-        scope: &Scope<'g>,
-        name: &str,
-        at_ms: u64,
-    ) -> WorkState {
-        let failed = |error: String, at_ms| WorkState::Failed { error, at_ms };
-        let mut items = match each.items.value(scope) {
-            Ok(Some(Value::Array(items))) => items,
-            Ok(Some(_)) => return failed("`for_each` is no list".to_owned(), at_ms),
-            Ok(None) => Vec::new(),
-            Err(error) => return failed(format!("`for_each`: {error}"), at_ms),
-        };
-        if each.is_cut {
-            items.truncate(each.most);
-        }
-        if items.len() > each.most {
-            let error = format!(
-                "the list has {} items, and at most {} are allowed",
-                items.len(),
-                each.most
-            );
-            return failed(error, at_ms);
-        }
-        let (count, wanted_before) = (items.len(), self.wanted.len());
-        let (mut iterations, mut failures) = (Vec::new(), Vec::new());
-        let (mut open, mut last, mut first_failure) = (0, at_ms, None);
-        for (index, item) in items.into_iter().enumerate() {
-            if open == each.parallel {
-                break;
-            }
-            let inner = Scope {
-                input: scope.input,
-                outer: Some(scope),
-                item: Some(json!({
-                    "item": item,
-                    "index": index,
-                    "count": count,
-                    "total": count,
-                    "is_first": index == 0,
-                    "is_last": index + 1 == count,
-                })),
-                steps: BTreeMap::new(),
-            };
-            // One after the other, an item begins when the one before it has ended.
-            let begun_ms = if each.parallel == 1 { last } else { at_ms };
-            match self.work(step, &inner, &format!("{name}/{index}"), begun_ms) {
-                WorkState::Working => open += 1,
-                WorkState::Completed { output, at_ms } => {
-                    last = last.max(at_ms);
-                    iterations.push(output);
-                }
-                WorkState::Failed { error, at_ms } if each.on_failure == OnItemFailure::Fail => {
-                    first_failure.get_or_insert((format!("item {index}: {error}"), at_ms));
-                }
-                WorkState::Failed { error, at_ms } => {
-                    last = last.max(at_ms);
-                    failures.push(json!({ "index": index, "error": error }));
-                }
-                WorkState::Cancelled { at_ms } => {
-                    last = last.max(at_ms);
-                    failures.push(json!({ "index": index, "error": "it was called back" }));
-                }
-            }
-        }
-        if let Some((error, at_ms)) = first_failure {
-            self.wanted.truncate(wanted_before);
-            return failed(error, at_ms);
-        }
-        if open == 0 && each.on_failure == OnItemFailure::Collect && !failures.is_empty() {
-            let errors = failures.iter().take(MAX_ERRORS).map(|failure| {
-                let error = failure["error"].as_str().unwrap_or_default();
-                format!("item {}: {error}", failure["index"])
-            });
-            let errors: Vec<String> = errors.collect();
-            let failures = failures.len();
-            let error = format!("{failures} of {count} items: {}", errors.join("; "));
-            return failed(error, last);
-        }
-        match open {
-            0 => WorkState::Completed {
-                output: json!({ "iterations": iterations, "total_count": count, "failed": failures }),
-                at_ms: last,
-            },
-            _ => WorkState::Working,
-        }
-    }
 }
 
 fn ended(state: &'static str, error: Option<String>, at_ms: u64, is_let_go: bool) -> State {
@@ -525,170 +364,4 @@ fn ended(state: &'static str, error: Option<String>, at_ms: u64, is_let_go: bool
         at_ms,
         is_let_go,
     }
-}
-
-fn note_name(prefix: &str, join: &str) -> String {
-    format!("{prefix}{join}/joined")
-}
-
-/// The steps that a step depends on, each once.
-fn needed(step: &Step) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for need in &step.needs {
-        if !names.contains(&need.step.as_str()) {
-            names.push(&need.step);
-        }
-    }
-    names
-}
-
-fn readiness(
-    step: &Step,
-    states: &BTreeMap<&str, State>,
-    joined: Option<&Joined>,
-    begun_ms: u64,
-) -> Readiness {
-    let mut at = begun_ms;
-    for read in &step.reads {
-        match states.get(read.as_str()) {
-            Some(State::Ended { at_ms, .. }) => at = at.max(*at_ms),
-            Some(State::Open) | None => return Readiness::Wait,
-        }
-    }
-    match step.join {
-        Join::All => all(step, states, at),
-        Join::AtLeast(n) => at_least(step, n as usize, states, joined, at),
-    }
-}
-
-/// All have ended. Where none of them has completed, the step is skipped as well.
-fn all(step: &Step, states: &BTreeMap<&str, State>, at: u64) -> Readiness {
-    let mut at = at;
-    let mut has_any = step.needs.is_empty();
-    let mut failed = None;
-    for need in &step.needs {
-        let Some(State::Ended {
-            value,
-            at_ms,
-            is_let_go,
-        }) = states.get(need.step.as_str())
-        else {
-            return Readiness::Wait;
-        };
-        at = at.max(*at_ms);
-        has_any |= is_met(need, value);
-        if value.state == "failed" && !is_let_go {
-            failed = Some((need, value));
-        }
-    }
-    match failed {
-        Some((need, value)) => {
-            let why = value.error.as_deref().unwrap_or_default();
-            Readiness::Fail(format!("`{}` has failed: {why}", need.step), at)
-        }
-        None if has_any => Readiness::Ready(at),
-        None => Readiness::Skip(at),
-    }
-}
-
-/// True if a step goes on with what it needs. One that failed and is let go is done without.
-fn is_met(need: &Need, value: &StepValue) -> bool {
-    match need.branch {
-        None => matches!(value.state, "completed" | "failed"),
-        Some(branch) => {
-            let decision = value.output.as_ref().map(|output| &output["decision"]);
-            decision == Some(&Value::Bool(branch))
-        }
-    }
-}
-
-fn at_least(
-    step: &Step,
-    n: usize,
-    states: &BTreeMap<&str, State>,
-    joined: Option<&Joined>,
-    at: u64,
-) -> Readiness {
-    let mut at = at;
-    let needs = needed(step);
-    if let Some(joined) = joined {
-        for name in &needs {
-            if let Some(State::Ended { at_ms, .. }) = states.get(name)
-                && joined.completed.contains(*name)
-            {
-                at = at.max(*at_ms);
-            }
-        }
-        return Readiness::Ready(at);
-    }
-    let (mut completed, mut open) = (0, 0);
-    for name in &needs {
-        match states.get(name) {
-            Some(State::Ended { value, at_ms, .. }) => {
-                at = at.max(*at_ms);
-                completed += usize::from(value.state == "completed");
-            }
-            Some(State::Open) | None => open += 1,
-        }
-    }
-    let is_over = step.others != Others::Wait || open == 0;
-    match completed + open < n && is_over {
-        true => Readiness::Fail(
-            format!(
-                "only {completed} of {} steps have completed, and {n} must",
-                needs.len()
-            ),
-            at,
-        ),
-        false => Readiness::Wait,
-    }
-}
-
-/// The scope of a step behind a join: of the steps that it needs, those that the join took.
-fn without_others<'g>(step: &'g Step, joined: &Joined, scope: &Scope<'g>) -> Scope<'g> {
-    let mut steps = scope.steps.clone();
-    for name in needed(step) {
-        if joined.completed.contains(name) || joined.failed.contains(name) {
-            continue;
-        }
-        let other = StepValue {
-            state: "cancelled",
-            output: None,
-            error: None,
-        };
-        steps.insert(name, other);
-    }
-    Scope {
-        input: scope.input,
-        outer: scope.outer,
-        item: scope.item.clone(),
-        steps,
-    }
-}
-
-/// The open steps that lead to a join alone, once it needs no more of them.
-fn called_back(graph: &Graph, join: &Step, states: &BTreeMap<&str, State>) -> BTreeSet<String> {
-    let is_open = |name: &str| matches!(states.get(name), Some(State::Open));
-    let mut cancelled = BTreeSet::new();
-    let others = needed(join).into_iter().filter(|name| is_open(name));
-    let is_needed_elsewhere = |name: &str, cancelled: &BTreeSet<String>| {
-        graph.steps.iter().any(|later| {
-            let waits = later.needs.iter().any(|n| n.step == name) || later.reads.contains(name);
-            waits && later.name != join.name && !cancelled.contains(&later.name)
-        })
-    };
-    for name in others {
-        if !is_needed_elsewhere(name, &cancelled) {
-            cancelled.insert(name.to_owned());
-        }
-    }
-    for step in graph.steps.iter().rev() {
-        let leads = graph.steps.iter().any(|later| {
-            cancelled.contains(&later.name) && later.needs.iter().any(|n| n.step == step.name)
-        });
-        if leads && is_open(&step.name) && !is_needed_elsewhere(&step.name, &cancelled) {
-            cancelled.insert(step.name.clone());
-        }
-    }
-    cancelled
 }

@@ -9,7 +9,7 @@ use agenthub_sdk::runs::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::working::EventQuery;
+use super::waiting::EventQuery;
 use crate::model::{Graph, Workflow};
 
 /// A step of an earlier run that has ended.

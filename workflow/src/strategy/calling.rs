@@ -1,20 +1,17 @@
-//! The work of one step: attempts at an agent, waits, and questions to people.
+//! Calls of agents: attempts, with pauses between them, and the fallback.
 
 use std::collections::BTreeSet;
 
-use agenthub_sdk::{
-    model::ToolCall,
-    runs::{
-        self, Approval, DelegationResult, Effect, Handoff, StepResult,
-        workflow_step::{attempt_of, did_nothing, pause_of},
-    },
+use agenthub_sdk::runs::{
+    self, DelegationResult, Effect, Handoff, StepResult,
+    workflow_step::{attempt_of, did_nothing, pause_of},
 };
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{
     compensating::Undo,
     evaluating::{Evaluation, WorkState},
+    waiting::another_kind,
 };
 use crate::{
     model::{Call, Retry, Step},
@@ -22,32 +19,15 @@ use crate::{
     template::Template,
 };
 
-/// Name of the call that waits for a message of the hub.
-pub(crate) const EVENT: &str = "wait_for_event";
-
 /// Field of a handoff's metadata with the names of the secrets in it.
 pub(crate) const SECRETS: &str = "secrets";
 
 /// Deadline of a workflow in a step that says none: 30 days, as people may be asked in it.
 const PLAN_MS: u64 = 30 * 24 * 3_600_000;
 
-/// A message of the hub that is waited for.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct EventQuery {
-    /// Its task type.
-    pub(crate) event: String,
-    /// Its sender; empty for anybody.
-    pub(crate) from: String,
-    /// Fields that its data has.
-    pub(crate) matching: Value,
-    /// The position in the hub's log behind which it comes.
-    pub(crate) after: String,
-}
-
-/// A question to an agent, with its values filled in.
+/// A call of an agent, with its values filled in.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Asked {
+pub(super) struct ResolvedCall {
     pub(super) agent: String,
     pub(super) skill: String,
     pub(super) text: String,
@@ -67,7 +47,7 @@ enum Attempt {
     Cancelled,
 }
 
-impl Asked {
+impl ResolvedCall {
     /// Fills in the values of a question.
     pub(super) fn of(call: &Call, scope: &Scope<'_>) -> Result<Self, String> {
         let value = |template: &Option<Template>, field: &str| match template {
@@ -126,7 +106,7 @@ impl Evaluation<'_> {
         name: &str,
         at_ms: u64,
     ) -> WorkState {
-        let asked = match Asked::of(call, scope) {
+        let asked = match ResolvedCall::of(call, scope) {
             Ok(asked) => asked,
             Err(error) => return WorkState::Failed { error, at_ms },
         };
@@ -159,7 +139,7 @@ impl Evaluation<'_> {
     pub(super) fn attempts(
         &mut self,
         name: &str,
-        asked: &Asked,
+        asked: &ResolvedCall,
         agent: &str,
         (retry, timeout_ms): (&Retry, Option<u64>),
         begun_ms: u64,
@@ -203,28 +183,6 @@ impl Evaluation<'_> {
         unreachable!("the attempts are bounded")
     }
 
-    /// Time for work that begins at a time: its own, or what is left to its branch. With nothing left, it has failed.
-    fn time_left(&self, timeout_ms: Option<u64>, begun_ms: u64) -> Result<Option<u64>, WorkState> {
-        let Some(deadline_ms) = self.deadline_ms else {
-            return Ok(timeout_ms);
-        };
-        match deadline_ms.saturating_sub(begun_ms) {
-            0 => Err(branch_over(deadline_ms)),
-            left_ms => Ok(Some(timeout_ms.map_or(left_ms, |own| own.min(left_ms)))),
-        }
-    }
-
-    /// Waits until a time, if its branch lasts so long.
-    pub(super) fn wait_in_branch(&mut self, name: &str, until_ms: u64) -> WorkState {
-        match self.deadline_ms {
-            Some(deadline_ms) if deadline_ms < until_ms => match self.wait(name, deadline_ms) {
-                WorkState::Completed { .. } => branch_over(deadline_ms),
-                waiting => waiting,
-            },
-            _ => self.wait(name, until_ms),
-        }
-    }
-
     fn attempt(&mut self, step: &runs::Step, is_plan: bool) -> Attempt {
         match self.result(step) {
             None => Attempt::Open,
@@ -250,154 +208,8 @@ impl Evaluation<'_> {
                 Attempt::Failed(failure.message.clone(), failure.is_retryable)
             }
             Some(StepResult::Cancelled) => Attempt::Cancelled,
-            Some(_) => Attempt::Failed("the step has a result of another kind".to_owned(), false),
+            Some(_) => Attempt::Failed(another_kind(), false),
         }
-    }
-
-    /// Waits until a time.
-    pub(super) fn wait(&mut self, name: &str, until_ms: u64) -> WorkState {
-        let step = runs::Step::new(name, Effect::Wait(until_ms));
-        let at_ms = self.ended_ms(&step).unwrap_or(until_ms);
-        match self.result(&step) {
-            None => {
-                self.wanted.push(step);
-                WorkState::Working
-            }
-            Some(StepResult::Cancelled) => WorkState::Cancelled { at_ms },
-            Some(StepResult::Failed(failure)) => WorkState::Failed {
-                error: failure.message.clone(),
-                at_ms,
-            },
-            Some(_) => WorkState::Completed {
-                output: json!({}),
-                at_ms,
-            },
-        }
-    }
-
-    /// Waits for a message of the hub: first the position behind which it has to come is looked up, so that a crash misses none.
-    pub(super) fn event(
-        &mut self,
-        name: &str,
-        (event, from, matching): (&str, &str, &Template),
-        timeout_ms: Option<u64>,
-        scope: &Scope<'_>,
-        at_ms: u64,
-    ) -> WorkState {
-        let matching = match matching.value(scope) {
-            Ok(matching) => matching.unwrap_or_else(|| json!({})),
-            Err(error) => {
-                let error = format!("`match`: {error}");
-                return WorkState::Failed { error, at_ms };
-            }
-        };
-        let filter = EventQuery {
-            event: event.to_owned(),
-            from: from.to_owned(),
-            matching,
-            after: String::new(),
-        };
-        let look = runs::Step::new(format!("{name}/position"), Effect::Look(json!(filter)));
-        let Some(after) = self.facts.observed(&look.id).and_then(Value::as_str) else {
-            self.wanted.push(look);
-            return WorkState::Working;
-        };
-        let filter = EventQuery {
-            after: after.to_owned(),
-            ..filter
-        };
-        let call = ToolCall {
-            id: name.to_owned(),
-            name: EVENT.to_owned(),
-            arguments: json!(filter),
-        };
-        let mut step = runs::Step::new(name, Effect::Call(call));
-        step.timeout_ms = match self.time_left(timeout_ms, at_ms) {
-            Ok(left_ms) => left_ms,
-            Err(over) => return over,
-        };
-        let ended_ms = self.ended_ms(&step).unwrap_or(at_ms);
-        let failed = |error: String| WorkState::Failed {
-            error,
-            at_ms: ended_ms,
-        };
-        match self.result(&step) {
-            None => {
-                self.wanted.push(step);
-                WorkState::Working
-            }
-            Some(StepResult::ToolReturned(output)) if !output.is_error => WorkState::Completed {
-                output: output.value.clone(),
-                at_ms: ended_ms,
-            },
-            Some(StepResult::ToolReturned(output)) => failed(output.value.to_string()),
-            Some(StepResult::Cancelled) => WorkState::Cancelled { at_ms: ended_ms },
-            Some(StepResult::Failed(failure)) => failed(failure.message.clone()),
-            Some(_) => failed("the step has a result of another kind".to_owned()),
-        }
-    }
-
-    /// Asks a person.
-    pub(super) fn approve(
-        &mut self,
-        name: &str,
-        (text, input): (&Template, &Template),
-        timeout_ms: Option<u64>,
-        scope: &Scope<'_>,
-        at_ms: u64,
-    ) -> WorkState {
-        let shown = || {
-            let text = text.value(scope).map_err(|error| error.to_string())?;
-            let input = input.value(scope).map_err(|error| error.to_string())?;
-            let mut shown = Map::new();
-            shown.extend(text.map(|text| ("question".to_owned(), text)));
-            let is_empty = |value: &Value| value.as_object().is_some_and(Map::is_empty);
-            shown.extend(
-                input
-                    .filter(|i| !is_empty(i))
-                    .map(|i| ("input".to_owned(), i)),
-            );
-            Ok::<_, String>(Value::Object(shown))
-        };
-        let shown = match shown() {
-            Ok(shown) => shown,
-            Err(error) => return WorkState::Failed { error, at_ms },
-        };
-        let approval = Approval::new(self.run, name, "", "", shown);
-        let mut step = runs::Step::new(name, Effect::Approve(approval));
-        step.timeout_ms = match self.time_left(timeout_ms, at_ms) {
-            Ok(left_ms) => left_ms,
-            Err(over) => return over,
-        };
-        let ended_ms = self.ended_ms(&step).unwrap_or(at_ms);
-        let failed = |error: String| WorkState::Failed {
-            error,
-            at_ms: ended_ms,
-        };
-        match self.result(&step) {
-            None => {
-                self.wanted.push(step);
-                WorkState::Working
-            }
-            Some(StepResult::Decided(decision)) if decision.approved => WorkState::Completed {
-                output: json!({"approved": true, "by": decision.by, "comment": decision.comment}),
-                at_ms: ended_ms,
-            },
-            Some(StepResult::Decided(decision)) => failed(match &*decision.comment {
-                "" => format!("{} refused it", decision.by),
-                comment => format!("{} refused it: {comment}", decision.by),
-            }),
-            Some(StepResult::Cancelled) => WorkState::Cancelled { at_ms: ended_ms },
-            Some(StepResult::Failed(failure)) => failed(failure.message.clone()),
-            Some(_) => failed("the step has a result of another kind".to_owned()),
-        }
-    }
-}
-
-fn branch_over(at_ms: u64) -> WorkState {
-    WorkState::Failed {
-        error: "the time of its branch is over".to_owned(),
-        at_ms,
     }
 }
 

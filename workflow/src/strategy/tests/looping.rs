@@ -1,0 +1,90 @@
+//! Loops over lists.
+
+use super::*;
+
+#[test]
+fn loops_go_through_their_items_in_order_or_at_the_same_time() {
+    let workflow = |parallel: u32| {
+        format!(
+            "
+steps:
+  each:
+    for_each: ${{workflow.input.items}}
+    parallel: {parallel}
+    steps:
+      one: {{ agent: x, input: {{ item: '${{loop.item}}', i: '${{loop.index}}' }} }}
+      two: {{ agent: y, text: '${{one.output.n}}' }}
+output: ${{each.output}}
+"
+        )
+    };
+    let input = json!({"items": ["p", "q", "r"]});
+    let agent = |_: &str, handoff: &Handoff| {
+        done(json!({"n": handoff.payload.clone().map(|p| p["item"].clone())}))
+    };
+    let (outcome, told) = played(&workflow(1), input.clone(), agent);
+    let names: Vec<&str> = told
+        .iter()
+        .filter_map(|line| line.split(':').next())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "each/0/one",
+            "each/0/two",
+            "each/1/one",
+            "each/1/two",
+            "each/2/one",
+            "each/2/two"
+        ]
+    );
+    assert_eq!(output(&outcome)["total_count"], 3);
+    assert_eq!(output(&outcome)["iterations"][1]["one"]["n"], "q");
+    let mut play = begun(&workflow(2), input);
+    play.decide();
+    assert_eq!(play.names(), ["each/0/one", "each/1/one"], "two at a time");
+    play.give_agent("each/1/one", done(json!({"n": 1})));
+    play.decide();
+    assert_eq!(play.names(), ["each/0/one", "each/1/two"]);
+    play.give_agent("each/1/two", done(json!({})));
+    play.decide();
+    assert_eq!(play.names(), ["each/0/one", "each/2/one"]);
+}
+
+#[test]
+fn an_item_that_fails_fails_the_loop_or_is_done_without() {
+    let workflow = |policy: &str| {
+        format!(
+            "
+steps:
+  each: {{ agent: x, for_each: [1, 2, 3], parallel: 3, on_item_failure: {policy}, input: {{ n: '${{loop.item}}' }} }}
+output: ${{each.output}}
+"
+        )
+    };
+    let agent = |_: &str, handoff: &Handoff| match handoff.payload.as_ref().map(|p| &p["n"]) {
+        Some(n) if n == 2 => failed("no"),
+        n => done(json!({"n": n})),
+    };
+    let (outcome, _) = played(&workflow("continue"), json!({}), agent);
+    assert_eq!(
+        output(&outcome),
+        json!({"iterations": [{"n": 1}, {"n": 3}], "total_count": 3, "failed": [{"index": 1, "error": "a: no"}]})
+    );
+    let (outcome, told) = played(&workflow("fail"), json!({}), agent);
+    assert_eq!(error(&outcome), "the step `each` has failed: item 1: a: no");
+    assert_eq!(told.last().map(String::as_str), Some("recall each/2"));
+}
+
+#[test]
+fn a_list_that_is_too_long_or_no_list_is_a_failure() {
+    let workflow = "
+steps:
+  each: { agent: x, for_each: '${workflow.input.items}', max_items: 2, text: x }
+";
+    for (items, why) in [(json!([1, 2, 3]), "at most 2"), (json!("x"), "no list")] {
+        let (outcome, told) = played(workflow, json!({ "items": items }), |_, _| done(json!({})));
+        assert!(error(&outcome).contains(why), "{outcome:?}");
+        assert!(told.is_empty(), "{told:?}");
+    }
+}
