@@ -1,6 +1,6 @@
 //! The graph form: each step names those that it depends on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use agenthub_documents::meant;
 use indexmap::IndexMap;
@@ -76,7 +76,44 @@ pub(crate) fn steps(
             }
         }
     }
-    made.into_values().collect()
+    let mut made: Vec<Step> = made.into_values().collect();
+    mark_ways(&mut made);
+    made
+}
+
+/// Marks the ways from the decisions that name a step: their answers, and the steps behind them that it depends on, as where branches meet.
+fn mark_ways(steps: &mut [Step]) {
+    let behind: BTreeMap<String, BTreeSet<String>> = steps
+        .iter()
+        .filter(|step| matches!(step.work, Work::Decide { .. }))
+        .map(|decision| (decision.name.clone(), behind(&decision.name, steps)))
+        .collect();
+    for step in steps {
+        let naming = step.needs.iter().filter(|need| need.branch.is_some());
+        let naming: Vec<String> = naming.map(|need| need.step.clone()).collect();
+        for need in &mut step.needs {
+            let is_behind = |decision: &String| {
+                let behind = behind.get(decision);
+                behind.is_some_and(|behind| behind.contains(&need.step))
+            };
+            need.is_way = need.branch.is_some() || naming.iter().any(is_behind);
+        }
+    }
+}
+
+/// The steps that depend on a step, and those that depend on these.
+fn behind(name: &str, steps: &[Step]) -> BTreeSet<String> {
+    let mut behind = BTreeSet::new();
+    let mut from = vec![name.to_owned()];
+    while let Some(on) = from.pop() {
+        for step in steps {
+            let waits = step.needs.iter().any(|need| need.step == on);
+            if waits && behind.insert(step.name.clone()) {
+                from.push(step.name.clone());
+            }
+        }
+    }
+    behind
 }
 
 /// A name that no step has.

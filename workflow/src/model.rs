@@ -138,6 +138,9 @@ pub(crate) struct Need {
     pub(crate) step: String,
     /// The answer of a decision with which the other step goes on.
     pub(crate) branch: Option<bool>,
+    /// True for a way from a decision that names the step, in the graph form: the step begins only if one of these ways was taken,
+    /// whatever else it depends on has completed.
+    pub(crate) is_way: bool,
 }
 
 impl Need {
@@ -145,6 +148,7 @@ impl Need {
         Self {
             step: step.to_owned(),
             branch: None,
+            is_way: false,
         }
     }
 
@@ -152,6 +156,7 @@ impl Need {
         Self {
             step: step.to_owned(),
             branch: Some(branch),
+            is_way: false,
         }
     }
 }

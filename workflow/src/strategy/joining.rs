@@ -75,7 +75,9 @@ impl Evaluation<'_> {
             let completed = with("completed");
             let is_open = |name: &&str| matches!(states.get(name), Some(State::Open));
             let waits = step.others == Others::Wait && needs.iter().any(is_open);
-            if completed.len() < n as usize || waits || joined.contains_key(&step.name) {
+            let is_on_way = matches!(way(step, states, 0), Readiness::Ready(_));
+            let is_noted = joined.contains_key(&step.name);
+            if completed.len() < n as usize || waits || is_noted || !is_on_way {
                 continue;
             }
             let cancelled = match step.others {
@@ -97,15 +99,38 @@ fn note_name(prefix: &str, join: &str) -> String {
     format!("{prefix}{join}/joined")
 }
 
-/// The steps that a step depends on, each once.
+/// The steps that a step depends on, each once. A decision that names the step counts for no join.
 pub(super) fn needed(step: &Step) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
-    for need in &step.needs {
+    let is_naming = |need: &&Need| need.is_way && need.branch.is_some();
+    for need in step.needs.iter().filter(|need| !is_naming(need)) {
         if !names.contains(&need.step.as_str()) {
             names.push(&need.step);
         }
     }
     names
+}
+
+/// The consequence of the decisions that name a step: it waits until one of the ways from them is taken or none can be.
+fn way(step: &Step, states: &BTreeMap<&str, State>, begun_ms: u64) -> Readiness {
+    let mut ways = step.needs.iter().filter(|need| need.is_way).peekable();
+    if ways.peek().is_none() {
+        return Readiness::Ready(begun_ms);
+    }
+    let (mut at, mut is_open) = (begun_ms, false);
+    for way in ways {
+        match states.get(way.step.as_str()) {
+            Some(State::Ended { value, .. }) if is_met(way, value) => {
+                return Readiness::Ready(begun_ms);
+            }
+            Some(State::Ended { at_ms, .. }) => at = at.max(*at_ms),
+            Some(State::Open) | None => is_open = true,
+        }
+    }
+    match is_open {
+        true => Readiness::Wait,
+        false => Readiness::Skip(at),
+    }
 }
 
 /// The consequence for a step of those that it needs and reads.
@@ -122,16 +147,18 @@ pub(super) fn readiness(
             Some(State::Open) | None => return Readiness::Wait,
         }
     }
-    match step.join {
-        Join::All => all(step, states, at),
-        Join::AtLeast(n) => at_least(step, n as usize, states, joined, at),
+    match (step.join, way(step, states, at)) {
+        (Join::All, _) => all(step, states, at),
+        (Join::AtLeast(n), Readiness::Ready(_)) => at_least(step, n as usize, states, joined, at),
+        (Join::AtLeast(_), off_way) => off_way,
     }
 }
 
-/// All have ended. Where none of them has completed, the step is skipped as well.
+/// All have ended. Where no way to the step was taken, or none of the others has completed, the step is skipped as well.
 fn all(step: &Step, states: &BTreeMap<&str, State>, at: u64) -> Readiness {
     let mut at = at;
-    let mut has_any = step.needs.is_empty();
+    let has_none = |is_way: bool| !step.needs.iter().any(|need| need.is_way == is_way);
+    let (mut has_way, mut has_other) = (has_none(true), has_none(false));
     let mut failed = None;
     for need in &step.needs {
         let Some(State::Ended {
@@ -143,7 +170,10 @@ fn all(step: &Step, states: &BTreeMap<&str, State>, at: u64) -> Readiness {
             return Readiness::Wait;
         };
         at = at.max(*at_ms);
-        has_any |= is_met(need, value);
+        match need.is_way {
+            true => has_way |= is_met(need, value),
+            false => has_other |= is_met(need, value),
+        }
         if value.state == "failed" && !is_let_go {
             failed = Some((need, value));
         }
@@ -153,7 +183,7 @@ fn all(step: &Step, states: &BTreeMap<&str, State>, at: u64) -> Readiness {
             let why = value.error.as_deref().unwrap_or_default();
             Readiness::Fail(format!("`{}` has failed: {why}", need.step), at)
         }
-        None if has_any => Readiness::Ready(at),
+        None if has_way && has_other => Readiness::Ready(at),
         None => Readiness::Skip(at),
     }
 }

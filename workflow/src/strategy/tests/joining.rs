@@ -223,3 +223,33 @@ steps:
         Some("b: y  said: ${workflow.input.secret}")
     );
 }
+
+#[test]
+fn a_step_of_a_branch_that_is_not_taken_is_skipped_whatever_else_it_depends_on() {
+    let workflow = "
+steps:
+  a: { agent: x, text: a }
+  d: { if: workflow.input.yes, then: [b, end], depends_on: [a] }
+  b: { agent: x, text: b, depends_on: [a] }
+  end: { agent: x, text: end, depends_on: [a, b, d], join: 3 }
+";
+    let (_, told) = played(workflow, json!({"yes": false}), |_, _| done(json!({})));
+    assert_eq!(told, ["a: x  a"]);
+    let (_, told) = played(workflow, json!({"yes": true}), |_, _| done(json!({})));
+    assert_eq!(told, ["a: x  a", "b: x  b", "end: x  end"]);
+}
+
+#[test]
+fn a_step_of_one_branch_goes_on_behind_the_other_one_as_well() {
+    let workflow = "
+steps:
+  a: { agent: x, text: a }
+  d: { if: workflow.input.yes, then: b, else: end }
+  b: { agent: x, text: b }
+  end: { agent: x, text: end, depends_on: [a, b] }
+";
+    let (_, told) = played(workflow, json!({"yes": false}), |_, _| done(json!({})));
+    assert_eq!(told, ["a: x  a", "end: x  end"]);
+    let (_, told) = played(workflow, json!({"yes": true}), |_, _| done(json!({})));
+    assert_eq!(told, ["a: x  a", "b: x  b", "end: x  end"]);
+}
