@@ -4,8 +4,27 @@ use prost_types::Timestamp;
 
 use crate::{
     a2a::TaskState,
-    agenthub::{AgentCardEvent, AgentEvent, EventKind, Priority, agent_event::Payload},
+    agenthub::{
+        AgentCardEvent, AgentEvent, AgentEventMetadata, EventKind, Priority, agent_event::Payload,
+    },
 };
+
+/// Topic of the events of a type, which is also the `event_type` of their routing.
+pub fn topic(event: &str) -> String {
+    format!("event.{event}")
+}
+
+impl AgentEventMetadata {
+    /// Routing of an event of a type, which is no task: the agents that registered for its [topic] get it, and nobody else.
+    pub fn of_event(event: &str) -> Self {
+        Self {
+            event_type: topic(event),
+            subscriptions: vec![topic(event)],
+            matching_only: true,
+            ..Self::default()
+        }
+    }
+}
 
 /// Values of `AgentCardEvent.event_type`: changes in the directory of agents.
 pub mod card_change {

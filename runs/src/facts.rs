@@ -190,6 +190,11 @@ impl Facts {
         self.noted.get(step)
     }
 
+    /// All notes that are journaled.
+    pub fn notes(&self) -> impl Iterator<Item = (&StepId, &Value)> {
+        self.noted.iter()
+    }
+
     /// Result of a step; `None` while it is in flight, waits for another attempt, or has not begun. A decision about
     /// other arguments is no result, nor is the result of another call or handoff under the same name: a run that
     /// requests those ends.

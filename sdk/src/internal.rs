@@ -13,3 +13,8 @@ pub use crate::{
     outcome::assemble,
     unknown_agent::unknown_agent,
 };
+
+/// Position of a task's message in the hub's log; empty if it is not known, as for a run that is taken up.
+pub fn position(task: &crate::TaskContext) -> &str {
+    task.position()
+}

@@ -43,6 +43,8 @@ pub(crate) struct Inner {
     pub(crate) is_taken_up: bool,
     /// The run of this message, if it is one.
     pub(crate) run: OnceLock<RunId>,
+    /// Position of the message in the hub's log, where it has just come.
+    pub(crate) position: OnceLock<String>,
     /// Questions of this handling to its requester.
     pub(crate) asked: Asked,
     /// Places of the handlers that wait for answers.
@@ -122,6 +124,11 @@ impl TaskContext {
     /// The same without the time, as it was sent.
     pub(crate) fn granted(&self) -> Budget {
         usage::from_wire(self.inner.routing.budget.as_ref())
+    }
+
+    /// Position of the message in the hub's log; empty if it is not known, as for a run that is taken up.
+    pub(crate) fn position(&self) -> &str {
+        self.inner.position.get().map_or("", String::as_str)
     }
 
     /// The run that a [`Conductor`](crate::Conductor) makes of this message, or would.

@@ -281,19 +281,21 @@ fn hub_and_agent_that_are_killed_together_cost_no_completed_step() {
     survive(Victim::Both, Boundary::Answered);
 }
 
-/// The same for a run that waits: for nobody, a message and a person.
+/// The same for a run that waits: for nobody, an event and a person. The event comes before it is waited for.
 ///
 /// spec: EXE-4.4
 #[test]
 fn what_a_run_waits_for_comes_over_kills() {
     let system = System::bare(free_address());
     let mut hub = system.start_durable_up();
+    let mut worker = Some(start_worker(&system));
     let file = written(
         &system,
         "waits.yaml",
         "\
 steps:
-  paid: { wait_for: { event: paid, match: { text: 'order ${workflow.input.order}' } } }
+  first: { agent: worker, skill: work, text: first }
+  paid: { depends_on: [first], wait_for: { event: paid, match: { order: '${workflow.input.order}' } } }
   short: { wait: 200ms, depends_on: [paid] }
   sure: { approve: 'Ship ${workflow.input.order}?', depends_on: [short] }
   ship: { agent: agent_echo, text: 'shipped: ${paid.output.text}', depends_on: [sure] }
@@ -301,21 +303,21 @@ output: ${ship.output.text}
 ",
     );
     let run = begun(&system, &file, r#"{"order": 7}"#);
-    eventually("the message is waited for", || {
-        let steps = system.json(&["runs", "steps", &run, "--json"]);
-        steps
-            .iter()
-            .any(|step| step["step"] == "paid")
-            .then_some(())
+    let folder = system.folder().to_owned();
+    let task = eventually("the first step is at work", || {
+        logged(&folder, "begun").pop()
     });
-    let publish = |text: &str| {
-        let published = system.run(&["publish", "--task-type", "paid", text], "");
+    for order in [6, 7] {
+        let data = format!(r#"{{"order": {order}}}"#);
+        let text = format!("order {order}");
+        let published = system.run(&["publish", "--event", "paid", "--data", &data, &text], "");
         assert_eq!(published.code, Some(0), "{published:?}");
-    };
+    }
+    drop(worker.take());
     hub.kill();
     hub = system.start_durable_up();
-    publish("order 6");
-    publish("order 7");
+    let _worker = start_worker(&system);
+    let_go(&folder, &task);
     let asked = in_state(&system, &run, "awaiting-approval");
     assert_eq!(
         asked["approvals"][0]["arguments"]["question"], "Ship 7?",

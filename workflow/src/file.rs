@@ -65,11 +65,11 @@ pub(crate) struct Breaker {
     pub(crate) pause: Duration,
 }
 
-/// A message of the hub that a step waits for.
+/// An event of the hub that a step waits for.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EventFilter {
-    /// Task type of the message.
+    /// Type of the event.
     #[schemars(length(min = 1, max = 255))]
     pub(crate) event: String,
     /// The agent or client that sends it; anybody if not given.
@@ -111,7 +111,7 @@ pub(crate) struct Step {
 
     /// Waits for this time, such as `30s`.
     pub(crate) wait: Option<Duration>,
-    /// Waits for a message of the hub.
+    /// Waits for an event of the hub.
     pub(crate) wait_for: Option<EventFilter>,
     /// Carries out another workflow with `input`, as a run of its own: the path of its file, from the folder of this one, or the workflow itself.
     pub(crate) workflow: Option<Nested>,

@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 
 use self::evaluating::{Evaluation, Standing};
 pub(crate) use self::{
-    calling::SECRETS,
+    calling::{SECRETS, SINCE},
     outline::outline,
     reusing::{Reused, before},
     waiting::{EVENT, EventQuery},
@@ -55,6 +55,9 @@ pub struct Input {
     /// Results of an earlier run that stand for those of this one.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) reused: BTreeMap<StepId, Reused>,
+    /// The position in the hub's log since which events count; empty if it is not known.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) since: String,
     /// The run that this one goes on from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resumes: Option<String>,
@@ -76,6 +79,7 @@ struct Reading {
     workflow: Arc<Workflow>,
     input: Value,
     reused: Arc<BTreeMap<StepId, Reused>>,
+    since: Arc<str>,
 }
 
 impl Reading {
@@ -87,6 +91,7 @@ impl Reading {
             workflow: Arc::new(workflow),
             input: input.input,
             reused: Arc::new(input.reused),
+            since: input.since.into(),
         })
     }
 }
@@ -121,7 +126,11 @@ impl Strategy for WorkflowRun {
 fn next(facts: &Facts, reading: &Reading) -> Next {
     let workflow = &reading.workflow;
     let begun_ms = facts.started().map_or(0, |started| started.at_ms);
-    let mut evaluation = Evaluation::new(facts, &reading.run, &reading.reused);
+    let mut evaluation = Evaluation {
+        run: &reading.run,
+        since: &reading.since,
+        ..Evaluation::new(facts, &reading.reused)
+    };
     let mut scope = Scope {
         input: &reading.input,
         outer: None,

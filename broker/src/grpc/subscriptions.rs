@@ -98,7 +98,7 @@ impl TryFrom<SubscribeToAgentEventsRequest> for StreamRequest {
                 ])
             },
             after: request.after,
-            observes: false,
+            observes: request.observe,
         })
     }
 }

@@ -151,7 +151,7 @@ impl TestHub {
         let request = SubscribeToAgentEventsRequest {
             agent_id: agent.to_owned(),
             event_types: types.iter().map(ToString::to_string).collect(),
-            after: String::new(),
+            ..Default::default()
         };
         let answer = within(self.client.clone().subscribe_to_agent_events(request)).await;
         Events(answer.expect("subscribed").into_inner())

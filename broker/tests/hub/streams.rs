@@ -3,11 +3,16 @@
 use agenthub_broker::Settings;
 use agenthub_proto::{
     a2a::{Role, TaskState},
-    agenthub::{AgentEventMetadata, Priority, SubscribeToMessagesRequest, SubscribeToTasksRequest},
+    agenthub::{
+        AgentEventMetadata, Priority, SubscribeToAgentEventsRequest, SubscribeToMessagesRequest,
+        SubscribeToTasksRequest,
+    },
 };
 use std::time::Duration;
 
-use crate::harness::{TestHub, artifact, card, in_context, routing, status, user, within, work};
+use crate::harness::{
+    TestHub, artifact, card, in_context, routing, status, user, within, word, work,
+};
 use agenthub_proto::agenthub::{PublishTaskArtifactRequest, PublishTaskUpdateRequest};
 
 /// spec: HUB-7
@@ -372,4 +377,44 @@ async fn events_carry_a_trace_and_an_id() {
     assert!(event.timestamp.is_some());
     let event = stream.next().await;
     assert_eq!((event.trace_id.len(), event.span_id.len()), (32, 16));
+}
+
+/// An event is for those that wait for it, now or later: no agent gets it as work.
+#[tokio::test]
+async fn an_event_reaches_observers_and_agents_of_its_topic_alone() {
+    let hub = TestHub::start().await;
+    let mut worker = hub.messages("worker").await;
+    let request = SubscribeToAgentEventsRequest {
+        agent_id: "waiter".into(),
+        event_types: vec!["event.paid".into()],
+        observe: true,
+        ..Default::default()
+    };
+    let mut client = hub.client.clone();
+    let open =
+        async |client: &mut agenthub_proto::agenthub::agent_hub_client::AgentHubClient<_>,
+               request| {
+            let answer = within(client.subscribe_to_agent_events(request)).await;
+            let answer = answer.expect("it is opened");
+            let position = answer.metadata().get(agenthub_proto::BEGINS_AFTER);
+            let position = position.and_then(|p| p.to_str().ok()).expect("it is said");
+            (position.to_owned(), answer.into_inner())
+        };
+    let (after, mut live) = open(&mut client, request.clone()).await;
+    let of_event = |event: &str| AgentEventMetadata {
+        from_agent_id: "till".into(),
+        ..AgentEventMetadata::of_event(event)
+    };
+    hub.publish(user("another"), of_event("shipped")).await;
+    hub.publish(user("it is paid"), of_event("paid")).await;
+    let (_, mut later) = open(
+        &mut client,
+        SubscribeToAgentEventsRequest { after, ..request },
+    )
+    .await;
+    for stream in [&mut live, &mut later] {
+        let event = within(stream.message()).await.expect("the stream goes on");
+        assert_eq!(word(&event.expect("an event")), "message it is paid");
+    }
+    assert_eq!(hub.texts_so_far("worker", &mut worker).await, [""; 0]);
 }

@@ -143,6 +143,8 @@ impl Dispatcher {
         };
         let context = self.context(origin, delivered.attempt, scope, &delivered.guard, false);
         context.inner.asked.know(answers);
+        // It is new: nothing was set.
+        let _ = context.inner.position.set(position);
         let span = span(&context);
         let job = Job {
             lease: delivered.lease,
@@ -351,6 +353,7 @@ impl Dispatcher {
                 agent_type: self.agent_type,
                 is_taken_up,
                 run: OnceLock::new(),
+                position: OnceLock::new(),
                 asked: Asked::default(),
                 questions: Arc::clone(&self.questions),
                 follow_ups: Arc::default(),

@@ -137,6 +137,7 @@ impl FakeTask {
                 agent_type: AgentType::Worker,
                 is_taken_up: false,
                 run: OnceLock::new(),
+                position: OnceLock::new(),
                 asked: Asked::default(),
                 questions: Arc::default(),
                 follow_ups: Arc::default(),

@@ -5,6 +5,7 @@ mod mailboxes;
 use agenthub_proto::{a2a::TaskState, agenthub::AgentState};
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCompleter;
+use serde_json::Value;
 
 use crate::{
     complete,
@@ -91,13 +92,24 @@ pub struct AgentFilter {
 #[derive(Debug, Args)]
 pub struct Publish {
     /// The text; - reads it from standard input
+    #[arg(
+        default_value = "",
+        hide_default_value = true,
+        required_unless_present = "data"
+    )]
     pub text: String,
+    /// Data of the message, in JSON
+    #[arg(long, value_name = "JSON", value_parser = data)]
+    pub data: Option<Value>,
     /// The agent to say it to; without it the hub finds who it is for
     #[arg(long, value_name = "ID", add = ArgValueCompleter::new(complete::agents))]
     pub to: Option<String>,
     /// The kind of task
     #[arg(long, value_name = "TYPE")]
     pub task_type: Option<String>,
+    /// Makes it an event of this type, for the workflows that wait for it, and for nobody to work on
+    #[arg(long, value_name = "TYPE", conflicts_with_all = ["to", "task_type", "task", "wait"])]
+    pub event: Option<String>,
     /// The conversation it belongs to
     #[arg(long, value_name = "ID")]
     pub context: Option<String>,
@@ -190,6 +202,10 @@ impl Tasks {
             | Self::Cancel { query, .. } => &query.hub,
         }
     }
+}
+
+fn data(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"))
 }
 
 fn agent_state(text: &str) -> Result<AgentState, String> {

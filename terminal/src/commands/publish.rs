@@ -9,7 +9,7 @@ use std::{
 };
 
 use agenthub_proto::{
-    a2a::{AgentCard, Message, Role},
+    a2a::{AgentCard, Message, Part, Role},
     agenthub::{AgentEntry, AgentEventMetadata, AgentState, ListAgentsRequest},
     trace::TraceContext,
 };
@@ -137,6 +137,7 @@ async fn watch(client: &Client, to: &str, was_here: &Cell<bool>) -> Infallible {
 
 async fn publish(client: &Client, args: Publish) -> anyhow::Result<ExitCode> {
     let mut message = Message::new(Role::User, args.text);
+    message.content.extend(args.data.as_ref().map(Part::data));
     if let Some(task_type) = args.task_type {
         message = message.with_metadata("task_type", task_type);
     }
@@ -145,7 +146,10 @@ async fn publish(client: &Client, args: Publish) -> anyhow::Result<ExitCode> {
     let routing = AgentEventMetadata {
         to_agent_id: args.to.unwrap_or_default(),
         traceparent: TraceContext::start().to_string(),
-        ..Default::default()
+        ..args
+            .event
+            .as_deref()
+            .map_or_else(AgentEventMetadata::default, AgentEventMetadata::of_event)
     };
     let published = client.publish(message, routing).await?;
     match args.query.json.json {
@@ -161,6 +165,9 @@ async fn ask(client: &Client, args: Publish, is_here: bool) -> anyhow::Result<Ex
         .capability(args.task_type.unwrap_or_default())
         .context_id(args.context.unwrap_or_default())
         .text(args.text);
+    if let Some(data) = args.data {
+        delegation = delegation.payload(data);
+    }
     if let Some(task) = args.task {
         delegation = delegation.task_id(task);
     }

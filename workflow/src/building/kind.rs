@@ -33,7 +33,7 @@ impl Kind {
             Self::Call => "a step of an agent",
             Self::Plan => "a workflow in a step",
             Self::Wait => "a wait",
-            Self::Event => "a wait for a message",
+            Self::Event => "a wait for an event",
             Self::Approve => "an approval",
             Self::Decide => "a decision",
             Self::Parallel => "a `parallel`",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use agenthub_sdk::{
     Agent, AgentBuilder, Card, Failure, Message, Part, Reply, Role, Skill, TaskContext,
     durable::{Beginning, Conductor, Identity, Journal},
+    internal::position,
     proto::a2a::AgentCard,
     runs::{Budget, RunId, RunOutcome, Strategy, World},
 };
@@ -16,7 +17,7 @@ use crate::{
     input::{InputFault, filled},
     loading::read,
     model::RUN,
-    strategy::{Input, WorkflowRun, before, outline},
+    strategy::{Input, SINCE, WorkflowRun, before, outline},
 };
 
 use super::{
@@ -129,11 +130,20 @@ pub(super) fn beginning(task: &TaskContext, request: RunRequest) -> Result<Begin
             workflow: document,
             input,
             reused: reused.map_err(Failure::rejected)?,
+            since: since(task),
             resumes: (!retried.run.is_empty()).then_some(retried.run),
         }),
         // The time is the workflow's own, so that what was done is taken back when it is over.
         budget: Budget::default(),
     })
+}
+
+/// The position in the hub's log since which events count: that of the run that has this one as a step, or of the request.
+fn since(task: &TaskContext) -> String {
+    match task.message().metadata_str(SINCE) {
+        "" => position(task).to_owned(),
+        given => given.to_owned(),
+    }
 }
 
 /// The output as data, as `shaped` makes it, and in words.

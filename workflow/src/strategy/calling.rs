@@ -22,6 +22,9 @@ use crate::{
 /// Field of a handoff's metadata with the names of the secrets in it.
 pub(crate) const SECRETS: &str = "secrets";
 
+/// Field of a handoff's metadata with the position in the hub's log since which events count for a workflow in a step.
+pub(crate) const SINCE: &str = "events_since";
+
 /// Deadline of a workflow in a step that says none: 30 days, as people may be asked in it.
 const PLAN_MS: u64 = 30 * 24 * 3_600_000;
 
@@ -81,16 +84,20 @@ impl ResolvedCall {
         })
     }
 
-    fn handoff(&self, agent: &str) -> Handoff {
+    fn handoff(&self, agent: &str, since: &str) -> Handoff {
+        let mut metadata = Map::new();
+        if !self.secrets.is_empty() {
+            metadata.insert(SECRETS.to_owned(), json!(self.secrets));
+        }
+        if self.is_plan && !since.is_empty() {
+            metadata.insert(SINCE.to_owned(), since.into());
+        }
         Handoff {
             agent: agent.to_owned(),
             capability: self.skill.clone(),
             text: self.text.clone(),
             payload: self.input.clone(),
-            metadata: match self.secrets.is_empty() {
-                true => Map::new(),
-                false => Map::from_iter([(SECRETS.to_owned(), json!(self.secrets))]),
-            },
+            metadata,
             ..Handoff::default()
         }
     }
@@ -147,7 +154,7 @@ impl Evaluation<'_> {
         let mut begun_ms = begun_ms;
         for attempt in 1.. {
             let id = attempt_of(name, attempt);
-            let mut step = runs::Step::new(id, Effect::Delegate(asked.handoff(agent)));
+            let mut step = runs::Step::new(id, Effect::Delegate(asked.handoff(agent, self.since)));
             let timeout_ms = match asked.is_plan {
                 true => Some(timeout_ms.unwrap_or(PLAN_MS)),
                 false => timeout_ms,

@@ -24,6 +24,8 @@ use crate::{
 pub(super) struct Evaluation<'a> {
     pub(super) facts: &'a Facts,
     pub(super) run: &'a str,
+    /// The position in the hub's log since which events count.
+    pub(super) since: &'a str,
     /// Results of an earlier run, by the names of the run's steps.
     pub(super) reused: &'a BTreeMap<StepId, Reused>,
     /// Notes of the results that stand, where they are not written down yet.
@@ -83,14 +85,11 @@ pub(super) enum State {
 }
 
 impl<'a> Evaluation<'a> {
-    pub(super) fn new(
-        facts: &'a Facts,
-        run: &'a str,
-        reused: &'a BTreeMap<StepId, Reused>,
-    ) -> Self {
+    pub(super) fn new(facts: &'a Facts, reused: &'a BTreeMap<StepId, Reused>) -> Self {
         Self {
             facts,
-            run,
+            run: "",
+            since: "",
             reused,
             notes: BTreeMap::new(),
             wanted: Vec::new(),

@@ -41,6 +41,17 @@ pub(crate) fn begun(workflow: &str, input: Value) -> Play {
     begun_with(&input)
 }
 
+/// The same, for events since a position in the hub's log.
+fn begun_since(workflow: &str, input: Value, since: &str) -> Play {
+    let source = agenthub_documents::yaml::read::<Value>(workflow).expect("it is YAML");
+    begun_with(&Input {
+        workflow: source,
+        input,
+        since: since.to_owned(),
+        ..Input::default()
+    })
+}
+
 fn begun_with(input: &Input) -> Play {
     let started = RunEvent::Started(RunStarted {
         strategy: WorkflowRun::NAME.to_owned(),
@@ -104,16 +115,6 @@ impl Play {
                     }
                     Action::Note(event) => {
                         self.facts.apply(&event);
-                        true
-                    }
-                    Action::Look(step, query) => {
-                        self.told.push(format!("{step}: look {query}"));
-                        self.facts.apply(&RunEvent::Observed {
-                            step,
-                            value: Some(json!("p7")),
-                            same_as: None,
-                            at_ms: self.now_ms,
-                        });
                         true
                     }
                     Action::Recall(key, _) => {

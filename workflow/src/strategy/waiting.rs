@@ -1,8 +1,8 @@
-//! Work without an agent: waits for a time, for messages of the hub, and for a person's decision.
+//! Work without an agent: waits for a time, for events of the hub, and for a person's decision.
 
 use agenthub_sdk::{
     model::ToolCall,
-    runs::{self, Approval, Effect, StepResult},
+    runs::{self, Approval, Effect, StepId, StepResult},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -10,14 +10,14 @@ use serde_json::{Map, Value, json};
 use super::evaluating::{Evaluation, WorkState};
 use crate::{scope::Scope, template::Template};
 
-/// Name of the call that waits for a message of the hub.
+/// Name of the call that waits for an event of the hub.
 pub(crate) const EVENT: &str = "wait_for_event";
 
-/// A message of the hub that is waited for.
+/// An event of the hub that is waited for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct EventQuery {
-    /// Its task type.
+    /// Its type.
     pub(crate) event: String,
     /// Its sender; empty for anybody.
     pub(crate) from: String,
@@ -60,7 +60,8 @@ impl Evaluation<'_> {
         self.awaited(step, until_ms, |_| Ok(json!({})))
     }
 
-    /// Waits for a message of the hub: first the position behind which it has to come is looked up, so that a crash misses none.
+    /// Waits for an event of the hub that came since the run was asked for. Of steps that wait for the same, one waits after the other, each for
+    /// the events behind that of the one before it.
     pub(super) fn event(
         &mut self,
         name: &str,
@@ -76,36 +77,80 @@ impl Evaluation<'_> {
                 return WorkState::Failed { error, at_ms };
             }
         };
-        let filter = EventQuery {
+        let query = EventQuery {
             event: event.to_owned(),
             from: from.to_owned(),
             matching,
             after: String::new(),
         };
-        let look = runs::Step::new(format!("{name}/position"), Effect::Look(json!(filter)));
-        let Some(after) = self.facts.observed(&look.id).and_then(Value::as_str) else {
-            self.wanted.push(look);
-            return WorkState::Working;
+        let note = StepId::new(format!("{name}/after"));
+        let noted = self.facts.noted(&note);
+        let query = match noted.and_then(|noted| EventQuery::deserialize(noted).ok()) {
+            Some(noted) => noted,
+            // What an earlier run took stands, wherever in the log it came.
+            None if self.result(&waiting(name, &query)).is_some() => query,
+            None => {
+                if let Some(after) = self.free_from(&query) {
+                    let query = json!(EventQuery { after, ..query });
+                    self.wanted
+                        .push(runs::Step::new(note.as_str(), Effect::Note(query)));
+                }
+                return WorkState::Working;
+            }
         };
-        let filter = EventQuery {
-            after: after.to_owned(),
-            ..filter
-        };
-        let call = ToolCall {
-            id: name.to_owned(),
-            name: EVENT.to_owned(),
-            arguments: json!(filter),
-        };
-        let mut step = runs::Step::new(name, Effect::Call(call));
+        let mut step = waiting(name, &query);
         step.timeout_ms = match self.time_left(timeout_ms, at_ms) {
             Ok(left_ms) => left_ms,
             Err(over) => return over,
         };
-        self.awaited(step, at_ms, |result| match result {
-            StepResult::ToolReturned(output) if !output.is_error => Ok(output.value.clone()),
+        let waited = self.awaited(step, at_ms, |result| match result {
+            StepResult::ToolReturned(output) if !output.is_error => {
+                Ok(output.value["message"].clone())
+            }
             StepResult::ToolReturned(output) => Err(output.value.to_string()),
             _ => Err(another_kind()),
-        })
+        });
+        match waited {
+            WorkState::Failed { error, at_ms } => WorkState::Failed {
+                error: format!("no event `{event}` came: {error}"),
+                at_ms,
+            },
+            waited => waited,
+        }
+    }
+
+    /// The position behind which the next step may wait for an event; none while another step waits for the same, or is about to.
+    fn free_from(&self, query: &EventQuery) -> Option<String> {
+        let is_same = |noted: &Value| {
+            noted["event"] == *query.event
+                && noted["from"] == *query.from
+                && noted["matching"] == query.matching
+        };
+        let is_about_to = self.wanted.iter().any(|step| match &step.effect {
+            Effect::Note(noted) => is_same(noted),
+            _ => false,
+        });
+        if is_about_to {
+            return None;
+        }
+        let mut last: Option<(u64, &str)> = None;
+        for (note, noted) in self.facts.notes() {
+            let Some(name) = note.as_str().strip_suffix("/after") else {
+                continue;
+            };
+            if !is_same(noted) {
+                continue;
+            }
+            let noted = EventQuery::deserialize(noted).ok()?;
+            let step = waiting(name, &noted);
+            let ended_ms = self.facts.ended_ms(&step)?;
+            if let Some(StepResult::ToolReturned(output)) = self.facts.result(&step)
+                && let Some(position) = output.value["position"].as_str()
+            {
+                last = last.max(Some((ended_ms, position)));
+            }
+        }
+        Some(last.map_or(self.since, |(_, position)| position).to_owned())
     }
 
     /// Asks a person.
@@ -164,6 +209,16 @@ impl Evaluation<'_> {
             Err(error) => WorkState::Failed { error, at_ms },
         }
     }
+}
+
+/// The step of the run that waits for an event.
+fn waiting(name: &str, query: &EventQuery) -> runs::Step {
+    let call = ToolCall {
+        id: name.to_owned(),
+        name: EVENT.to_owned(),
+        arguments: json!(query),
+    };
+    runs::Step::new(name, Effect::Call(call))
 }
 
 /// A question to a person, as it is shown.

@@ -138,7 +138,7 @@ steps:
         panic!("{:?}", first.out);
     };
     let came = StepResult::ToolReturned(agenthub_sdk::runs::ToolOutput {
-        value: json!({"text": "it is paid"}),
+        value: json!({"message": {"text": "it is paid"}, "position": "p5"}),
         is_error: false,
     });
     first.ended.push((step.clone(), what.clone(), came));

@@ -55,27 +55,62 @@ steps:
     assert_eq!(play.names(), ["b"]);
 }
 
+/// An event that was taken at a position.
+fn came(message: Value, position: &str) -> StepResult {
+    StepResult::ToolReturned(json!({ "message": message, "position": position }).into())
+}
+
 #[test]
-fn a_message_is_waited_for_from_a_position_that_is_written_down_first() {
+fn an_event_counts_since_the_run_was_asked_for() {
     let workflow = "
 steps:
-  paid: { wait_for: { event: paid, from: till, match: { order: '${workflow.input.order}' } }, timeout: 1h }
+  a: { agent: x, text: t }
+  paid: { depends_on: [a], wait_for: { event: paid, from: till, match: { order: '${workflow.input.order}' } }, timeout: 1h }
 output: ${paid.output.amount}
 ";
-    let mut play = begun(workflow, json!({"order": 7}));
+    let mut play = begun_since(workflow, json!({"order": 7}), "p3");
+    play.decide();
+    play.give_agent("a", done(json!({})));
+    play.decide();
+    assert_eq!(
+        play.told[1],
+        r#"paid: wait_for_event {"event":"paid","from":"till","matching":{"order":7},"after":"p3"}"#
+    );
+    play.give("paid", came(json!({"amount": 3}), "p9"));
+    assert_eq!(output(&play.decide().expect("it is over")), 3);
+    let mut play = begun_since(workflow, json!({"order": 7}), "p3");
+    play.decide();
+    play.give_agent("a", done(json!({})));
+    play.decide();
+    let late = EffectFailure::passing("no answer within 3600 s");
+    play.give("paid", StepResult::Failed(late));
+    let why = error(&play.decide().expect("it is over"));
+    assert!(why.contains("no event `paid` came"), "{why}");
+}
+
+#[test]
+fn of_steps_that_wait_for_the_same_each_gets_an_event_of_its_own() {
+    let workflow = "
+steps:
+  other: { wait_for: { event: paid, match: { n: 1 } } }
+  all: { for_each: [1, 2], parallel: 2, wait_for: { event: paid } }
+  last: { depends_on: [all], wait_for: { event: paid } }
+";
+    let mut play = begun_since(workflow, json!({}), "p3");
+    play.decide();
+    assert_eq!(play.names(), ["other", "all/0"]);
+    play.give("all/0", came(json!({}), "p5"));
     play.decide();
     assert!(
-        play.told[0].starts_with("paid/position: look"),
+        play.told
+            .iter()
+            .any(|line| line.starts_with("all/1") && line.contains("p5")),
         "{:?}",
         play.told
     );
-    assert_eq!(
-        play.told[1],
-        r#"paid: wait_for_event {"event":"paid","from":"till","matching":{"order":7},"after":"p7"}"#
-    );
-    play.give(
-        "paid",
-        StepResult::ToolReturned(json!({"amount": 3}).into()),
-    );
-    assert_eq!(output(&play.decide().expect("it is over")), 3);
+    play.give("other", came(json!({}), "p5"));
+    play.give("all/1", came(json!({}), "p8"));
+    play.decide();
+    let last = play.told.last().cloned().unwrap_or_default();
+    assert!(last.starts_with("last") && last.contains("p8"), "{last}");
 }
