@@ -184,7 +184,12 @@ pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitC
             let waiting = line.pending().await?;
             match json.json {
                 true => waiting.iter().try_for_each(output::json)?,
-                false => output::line(listing::approvals(&waiting))?,
+                false => {
+                    output::line(listing::approvals(&waiting))?;
+                    if let Some(hint) = listing::how_to_answer(&waiting) {
+                        output::aside(hint);
+                    }
+                }
             }
         }
         Runs::Approve {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::state;
 use crate::{
     output::{plain, table},
-    run::{given, parts, row, steps_of},
+    run::{details, headline, own_question, parts, row, steps_of},
 };
 
 /// The runs as a table.
@@ -22,13 +22,22 @@ pub fn runs(runs: &[Run]) -> String {
             run.id.clone(),
             state::run(run),
             run.mode.clone(),
+            run.agent.clone(),
             run.created_at.map(|t| second(&t)).unwrap_or_default(),
             run.thread_id.clone(),
             run.objective.clone(),
         ]
     });
     table(
-        ["RUN", "STATE", "MODE", "STARTED", "THREAD", "OBJECTIVE"],
+        [
+            "RUN",
+            "STATE",
+            "MODE",
+            "AGENT",
+            "STARTED",
+            "THREAD",
+            "OBJECTIVE",
+        ],
         rows,
     )
 }
@@ -69,10 +78,7 @@ pub fn run(run: &Run, width: usize) -> String {
     for asked in &run.approvals {
         field(
             "waits for",
-            format!(
-                "a yes to {}: {} is to do {}",
-                asked.id, asked.agent, asked.capability
-            ),
+            format!("a yes to {}: {}", asked.id, headline_of(asked)),
         );
     }
     if let Some(result) = &run.result {
@@ -116,19 +122,43 @@ pub fn approvals(approvals: &[Approval]) -> String {
     shown.join("\n")
 }
 
+/// The commands that answer what waits, if something does.
+pub fn how_to_answer(approvals: &[Approval]) -> Option<String> {
+    let run = match approvals {
+        [] => return None,
+        [one] => plain(&one.run_id).into_owned(),
+        _ => "RUN APPROVAL".to_owned(),
+    };
+    let allow = format!("agenthub runs approve {run}");
+    let refuse = format!("agenthub runs refuse {run} --comment WHY");
+    Some(format!("`{allow}` allows it, `{refuse}` does not"))
+}
+
 /// One thing that waits for a person's yes, with exactly what it allows.
 pub fn approval(approval: &Approval) -> String {
-    let arguments = approval.arguments.as_ref().map(json::from_value);
+    let details = details(&approval.agent, &arguments(approval), 1);
     let text = format!(
-        "approval {} of run {}: {} is to do {} (step {}). {}",
+        "approval {} of run {}: {}. {details}",
         approval.id,
         approval.run_id,
-        approval.agent,
-        approval.capability,
-        approval.step,
-        given(&arguments.unwrap_or(Value::Null), 1)
+        headline_of(approval),
     );
-    plain(&text).into_owned()
+    plain(text.trim_end()).into_owned()
+}
+
+fn headline_of(approval: &Approval) -> String {
+    let Approval {
+        agent,
+        capability,
+        step,
+        ..
+    } = approval;
+    headline(agent, capability, step, &arguments(approval))
+}
+
+fn arguments(approval: &Approval) -> Value {
+    let arguments = approval.arguments.as_ref().map(json::from_value);
+    arguments.unwrap_or(Value::Null)
 }
 
 /// The answer to an approval.
@@ -142,9 +172,20 @@ pub fn answered(asked: &Approval, approved: bool) -> String {
 
 /// One line for a person who is asked.
 pub fn question(asked: &Approval) -> String {
+    let Approval {
+        id,
+        run_id,
+        step,
+        agent,
+        capability,
+        ..
+    } = asked;
+    let what = match own_question(agent, &arguments(asked)) {
+        Some(question) => format!("{question} (step {step} of run {run_id})"),
+        None => format!("may {agent} do {capability} (step {step} of run {run_id})?"),
+    };
     let text = format!(
-        "may {} do {} (step {} of run {})? /approvals shows what it would get; /approve {} allows it, /refuse {} [WHY] does not",
-        asked.agent, asked.capability, asked.step, asked.run_id, asked.id, asked.id
+        "{what} /approvals shows all of it; /approve {id} allows it, /refuse {id} [WHY] does not"
     );
     plain(&text).replace('\n', " ")
 }
@@ -228,6 +269,45 @@ mod tests {
             result: Some(json::to_struct(&json!({"message": "Done."}))),
             ..Default::default()
         }
+    }
+
+    #[test]
+    fn a_workflows_question_is_shown_as_its_author_wrote_it() {
+        let asked = Approval {
+            agent: String::new(),
+            capability: String::new(),
+            arguments: Some(json::to_value(
+                &json!({"question": "Send this to 3 people?", "input": {"text": "Hello"}}),
+            )),
+            ..asked()
+        };
+        let text = approval(&asked);
+        let first = "approval 0a1b2c3d4e5f of run r1: Send this to 3 people? (step send).";
+        assert!(text.starts_with(first), "{text}");
+        assert!(
+            text.contains("Hello") && !text.contains("question"),
+            "{text}"
+        );
+        let line = question(&asked);
+        assert!(
+            line.starts_with("Send this to 3 people? (step send of run r1) /approvals"),
+            "{line}"
+        );
+        let two = [asked.clone(), asked.clone()];
+        for (waiting, part) in [(&two[..1], "runs approve r1`"), (&two, "RUN APPROVAL")] {
+            let hint = how_to_answer(waiting).unwrap_or_default();
+            assert!(hint.contains(part), "{hint}");
+        }
+        assert_eq!(how_to_answer(&[]), None);
+        let waiting = Run {
+            approvals: vec![asked],
+            ..done()
+        };
+        let text = run(&waiting, 80);
+        assert!(
+            text.contains("a yes to 0a1b2c3d4e5f: Send this to 3 people?"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::{
     bundle::Verdict,
+    question::{details, headline},
     steps::{self, Step},
     work::{InHand, Work},
     workflow_steps,
@@ -363,22 +364,10 @@ impl End {
 impl Asked {
     /// The lines to read before one allows it.
     pub(crate) fn lines(&self) -> String {
-        let given = given(&self.arguments, 2);
-        format!(
-            "? {} is to do {} (step {}). {given}",
-            self.agent, self.capability, self.step
-        )
-    }
-}
-
-/// The input that an agent would get, beside the objective.
-pub fn given(arguments: &Value, level: usize) -> String {
-    match arguments.as_object() {
-        Some(fields) if fields.is_empty() => "It would get the objective alone.".to_owned(),
-        _ => format!(
-            "It would get:\n{}",
-            super::bundle::laid_out(arguments, level)
-        ),
+        let headline = headline(&self.agent, &self.capability, &self.step, &self.arguments);
+        let details = details(&self.agent, &self.arguments, 2);
+        let lines = format!("? {headline}. {details}");
+        lines.trim_end().to_owned()
     }
 }
 
