@@ -85,10 +85,14 @@ fn line(news: &News) -> Option<String> {
             member.id,
             file(&member.path)
         ),
-        News::Wrong {
-            kept: Some(kept), ..
-        } => format!("{kept} goes on as it was, since this is wrong with its file:"),
-        News::Wrong { kept: None, .. } => return None,
+        News::Wrong { kept, .. } => match kept.as_slice() {
+            [] => return None,
+            [one] => format!("{one} goes on as it was, since this is wrong with its file:"),
+            several => {
+                let several = several.join(", ");
+                format!("{several} go on as they were, since this is wrong with a file of theirs:")
+            }
+        },
         News::Lost { member, reason } => {
             format!(
                 "the hub has sent {} away: {reason}; it is tried again",

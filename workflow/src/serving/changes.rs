@@ -1,6 +1,6 @@
 //! Changes that make the agents at work those of the files.
 
-use std::{collections::BTreeSet, path::Path, sync::Arc};
+use std::sync::Arc;
 
 use super::folder::{ById, Found};
 use crate::executor::Served;
@@ -18,11 +18,9 @@ pub(super) struct Changes {
 
 /// Compares the agents at work with what the files say. An agent whose file has faults stays as it is.
 pub(super) fn changes(at_work: &ById, found: &Found) -> Changes {
-    let errors = found.faults.iter().filter(|fault| fault.is_error());
-    let broken: BTreeSet<&Path> = errors.map(|fault| &*fault.path).collect();
     let mut changes = Changes::default();
     for (id, served) in at_work {
-        if !found.workflows.contains_key(id) && !broken.contains(&*served.path) {
+        if !found.workflows.contains_key(id) && !found.broken.contains_key(&served.path) {
             changes.stop.push(id.clone());
         }
     }
@@ -114,6 +112,20 @@ mod tests {
         let (told, faults) = look(&mut at_work);
         assert_eq!(told, (none(), none(), none()));
         assert!(two(&faults), "{faults:?}");
+
+        // A file that another one names has a fault: both agents stay as they are.
+        write("inner.yaml", &workflow("x"));
+        write("outer.yaml", "steps:\n  a: { workflow: inner.yaml }\n");
+        assert_eq!(look(&mut at_work).0.2, ids(&["inner", "outer"]));
+        write("inner.yaml", "steps: {}\nstep: 1\n");
+        let (told, faults) = look(&mut at_work);
+        assert_eq!(told, (none(), none(), none()));
+        let misspelt = faults.iter().filter(|fault| fault.contains("`step`"));
+        assert_eq!(misspelt.count(), 1, "{faults:?}");
+        for file in ["inner.yaml", "outer.yaml"] {
+            fs::remove_file(dir.join(file)).expect("it is there");
+        }
+        assert_eq!(look(&mut at_work).0.0, ids(&["inner", "outer"]));
 
         fs::remove_file(dir.join("one.yaml")).expect("it is there");
         assert_eq!(

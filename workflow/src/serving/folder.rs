@@ -1,7 +1,7 @@
 //! Reads a folder of workflows.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs, io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -24,6 +24,8 @@ pub(super) struct Found {
     pub(super) workflows: ById,
     /// All that is wrong, in the order of the files.
     pub(super) faults: Vec<Fault>,
+    /// The files that cannot be used, with the files that their faults are in: those that their steps name may be among these.
+    pub(super) broken: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
 }
 
 /// Reads all workflows of a folder: `*.yaml`, `*.yml` and `*.json` that are not hidden. Where two files have one name, the one whose agent is at
@@ -43,7 +45,13 @@ pub(super) fn read(dir: &Path, at_work: &ById) -> Result<Found, Fault> {
                 read.push(Arc::new(Served::new(path.clone(), workflow, document)));
             }
             Err(faults) => {
-                found.faults.extend(faults);
+                let places = faults.iter().map(|fault| fault.path.clone()).collect();
+                found.broken.insert(path.clone(), places);
+                for fault in faults {
+                    if !found.faults.contains(&fault) {
+                        found.faults.push(fault);
+                    }
+                }
                 let holders = at_work.values().filter(|served| served.path == *path);
                 taken.extend(holders.map(|s| (slug(&s.id), (s.id.clone(), s.path.clone()))));
             }
@@ -55,6 +63,8 @@ pub(super) fn read(dir: &Path, at_work: &ById) -> Result<Found, Fault> {
     for served in read {
         if let Some((id, first)) = taken.get(&slug(&served.id)) {
             found.faults.push(same(&served, id, first));
+            let path = served.path.clone();
+            found.broken.insert(path.clone(), [path].into());
             continue;
         }
         let holder = (served.id.clone(), served.path.clone());

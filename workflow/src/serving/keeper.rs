@@ -1,6 +1,11 @@
 //! Keeps the agents of a folder: starts, replaces and stops them as the files say.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
 
 use agenthub_documents::{Fault, watching};
 use agenthub_sdk::{
@@ -121,7 +126,7 @@ impl Keeper {
         let (changes, found) = match self.settled().await {
             Ok(looked) => looked,
             Err(fault) => {
-                self.complain(vec![fault.clone()]);
+                self.complain(vec![fault.clone()], &BTreeMap::new());
                 self.retry = self.retry.map(|_| Instant::now() + RETRY);
                 return Err(fault);
             }
@@ -132,7 +137,7 @@ impl Keeper {
         unfit.extend(self.start_these(changes.start).await);
         self.retry = (!unfit.is_empty()).then(|| Instant::now() + RETRY);
         faults.extend(unfit);
-        self.complain(faults);
+        self.complain(faults, &found.broken);
         Ok(())
     }
 
@@ -297,15 +302,19 @@ impl Keeper {
         }
     }
 
-    /// Tells what is wrong that was not told before.
-    fn complain(&mut self, faults: Vec<Fault>) {
+    /// Tells what is wrong that was not told before, each fault with the agents that work on as they were since it is in their files.
+    fn complain(&mut self, faults: Vec<Fault>, broken: &BTreeMap<PathBuf, BTreeSet<PathBuf>>) {
         for fault in &faults {
             if self.told.contains(fault) {
                 continue;
             }
-            let mut at_work = self.at_work.values();
-            let kept = at_work.find(|a| fault.is_error() && a.served.path == fault.path);
-            let kept = kept.map(|at_work| at_work.served.id.clone());
+            let is_kept = |served: &Served| {
+                let places = broken.get(&served.path);
+                let is_of_it = places.is_some_and(|places| places.contains(&fault.path));
+                fault.is_error() && (is_of_it || served.path == fault.path)
+            };
+            let at_work = self.at_work.values().filter(|a| is_kept(&a.served));
+            let kept = at_work.map(|at_work| at_work.served.id.clone()).collect();
             let fault = fault.clone();
             (self.origin.tell)(&News::Wrong { fault, kept });
         }
