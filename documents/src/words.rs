@@ -6,10 +6,23 @@ pub fn meant<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) -> Option
     let word = plain(word);
     known
         .into_iter()
-        .map(|known| (strsim::jaro_winkler(&word, &plain(known)), known))
-        .filter(|(likeness, _)| *likeness >= 0.8)
+        .map(|known| (likeness(&word, &plain(known)), known))
+        .filter(|(likeness, _)| *likeness >= LIKE)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, known)| known)
+}
+
+/// Likeness of words of which one may be meant by the other.
+const LIKE: f64 = 0.8;
+
+/// Likeness of two words, from 0 to 1. Short words are alike with one slip: a letter too many, too few, wrong, or two that changed places.
+fn likeness(word: &str, known: &str) -> f64 {
+    let longest = word.chars().count().max(known.chars().count());
+    let is_same_length = word.chars().count() == known.chars().count();
+    let has_same_letters = is_same_length && word.chars().all(|c| known.contains(c));
+    let is_slip = strsim::osa_distance(word, known) == 1 && (longest > 2 || has_same_letters);
+    let slip = if is_slip { LIKE } else { 0.0 };
+    strsim::jaro_winkler(word, known).max(slip)
 }
 
 /// `a, b or c`, each in backticks.
@@ -31,6 +44,10 @@ mod tests {
         let known = ["depends_on", "on_failure"];
         assert_eq!(meant("dependsOn", known), Some("depends_on"));
         assert_eq!(meant("x", known), None);
+        let short = ["if", "big", "a"];
+        assert_eq!(meant("fi", short), Some("if"));
+        assert_eq!(meant("bg", short), Some("big"));
+        assert_eq!(meant("c", short), None);
         assert_eq!(choice(&known), "`depends_on` or `on_failure`");
     }
 }

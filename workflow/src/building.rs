@@ -20,16 +20,18 @@ use crate::{
 pub(crate) use self::{
     kind::{Form, Kind},
     naming::{Written, named},
+    nested::is_unread,
 };
 
 /// Items of a loop, at most, if the file does not say.
 const MAX_ITEMS: u32 = 1_000;
+
 /// A step without what it depends on, and without the steps of a loop.
 pub(crate) fn step(written: &Written, form: Form, findings: &mut Vec<Finding>) -> Step {
     let Written { name, at, step } = written;
     let kind = Kind::of(step);
     check_fields(step, kind, form, at, findings);
-    let work = work(step, kind, at, findings);
+    let work = work(step, kind, form, at, findings);
     let when = step.when.as_ref();
     let when = when.and_then(|text| condition(text, &within(at, "when"), findings));
     let compensate = step.compensate.as_ref().map(|written| {
@@ -59,7 +61,7 @@ pub(crate) fn step(written: &Written, form: Form, findings: &mut Vec<Finding>) -
         each: each(step, kind, at, findings),
         work,
         retry: retry(step.retry.as_ref()),
-        timeout_ms: step.timeout.as_ref().map(Duration::ms),
+        timeout_ms: timeout(step.timeout.as_ref(), at, findings),
         on_failure: step.on_failure.unwrap_or_default(),
         fallback: step.fallback.clone(),
         compensate,
@@ -67,6 +69,21 @@ pub(crate) fn step(written: &Written, form: Form, findings: &mut Vec<Finding>) -
         branch: None,
         is_contained: false,
     }
+}
+
+/// A time in which something can be done.
+pub(crate) fn timeout(
+    time: Option<&Duration>,
+    of: &At,
+    findings: &mut Vec<Finding>,
+) -> Option<u64> {
+    let ms = time.map(Duration::ms);
+    if ms == Some(0) {
+        let help = "write a time such as `30s`, or leave it out";
+        let message = "in a `timeout` of 0 nothing can be done";
+        findings.push(Finding::at(within(of, "timeout"), message, help));
+    }
+    ms
 }
 
 /// Request to an agent, as it is written.
@@ -111,7 +128,7 @@ fn nothing() -> Work {
     Work::Join(BTreeMap::new())
 }
 
-fn work(step: &file::Step, kind: Kind, at: &At, findings: &mut Vec<Finding>) -> Work {
+fn work(step: &file::Step, kind: Kind, form: Form, at: &At, findings: &mut Vec<Finding>) -> Work {
     let input = match (&step.input, &step.input_mapping) {
         (Some(input), _) => Some(("input", input)),
         (None, Some(input)) => Some(("input_mapping", input)),
@@ -171,7 +188,10 @@ fn work(step: &file::Step, kind: Kind, at: &At, findings: &mut Vec<Finding>) -> 
                 (None, None) => (at.clone(), None),
             };
             let Some(text) = text else {
-                let help = "add `condition: { expression: … }`";
+                let help = match form {
+                    Form::Graph => "add `if: …`",
+                    Form::Linear => "add `condition: { expression: … }`",
+                };
                 findings.push(Finding::at(field, "a decision has no condition", help).key());
                 return nothing();
             };

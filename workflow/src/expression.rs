@@ -9,6 +9,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use agenthub_documents::meant;
 use minijinja::{Environment, ErrorKind, UndefinedBehavior, value::Serde};
 use serde_json::{Map, Value};
 
@@ -25,6 +26,13 @@ const MAX_DEPTH: usize = 64;
 
 /// The largest result, in bytes of JSON.
 const MAX_RESULT: usize = 1 << 20;
+
+/// Filters that may be meant by another word.
+const FILTERS: [&str; 25] = [
+    "abs", "default", "dictsort", "first", "float", "int", "items", "join", "last", "length",
+    "list", "lower", "map", "max", "min", "reject", "replace", "reverse", "round", "select",
+    "sort", "sum", "trim", "unique", "upper",
+];
 
 /// An expression that can be evaluated. Clones share it.
 #[derive(Clone)]
@@ -51,6 +59,9 @@ impl Expression {
         }
         let compiled = environment().compile_expression_owned(text.to_owned());
         let compiled = compiled.map_err(|error| ExpressionError(words(&error)))?;
+        if let Some(unknown) = unknown_word(text) {
+            return Err(ExpressionError(unknown));
+        }
         Ok(Self {
             text: text.into(),
             compiled: Arc::new(compiled),
@@ -167,6 +178,72 @@ fn environment() -> &'static Environment<'static> {
     })
 }
 
+/// The first filter or test of an expression that there is not.
+fn unknown_word(text: &str) -> Option<String> {
+    let tokens = tokens(text);
+    tokens.windows(3).find_map(|window| {
+        let (before, word) = match window {
+            ["is", "not", word] => ("is", *word),
+            [before, word, _] => (*before, *word),
+            _ => return None,
+        };
+        let is_word = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        let mut state = environment().empty_state();
+        let kind = match before {
+            _ if !is_word || word == "not" => return None,
+            "|" => state.apply_filter(word, &[]).err()?.kind(),
+            "is" => state.perform_test(word, &[]).err()?.kind(),
+            _ => return None,
+        };
+        match kind {
+            ErrorKind::UnknownFilter => {
+                let help = meant(word, FILTERS).map(|meant| format!("; did you mean `{meant}`?"));
+                Some(format!(
+                    "there is no filter `{word}`{}",
+                    help.unwrap_or_default()
+                ))
+            }
+            ErrorKind::UnknownTest => Some(format!("there is no test `is {word}`")),
+            _ => None,
+        }
+    })
+}
+
+/// Words and signs of an expression, without what stands in quotation marks; a pair of empty ones ends them.
+fn tokens(text: &str) -> Vec<&str> {
+    let mut tokens = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let end = match first {
+            '"' | '\'' => quoted_end(rest, first),
+            c if is_part(c) => rest.find(|c| !is_part(c)).unwrap_or(rest.len()),
+            c => c.len_utf8(),
+        };
+        let (token, behind) = rest.split_at(end);
+        if !first.is_whitespace() {
+            tokens.push(token);
+        }
+        rest = behind;
+    }
+    tokens.extend(["", ""]);
+    tokens
+}
+
+/// The end of a text in quotation marks, in bytes.
+fn quoted_end(text: &str, mark: char) -> usize {
+    let mut is_escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        match c {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            c if c == mark => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
 fn words(error: &minijinja::Error) -> String {
     match (error.kind(), error.detail()) {
         (ErrorKind::OutOfFuel, _) => "it takes more steps than an expression may".to_owned(),
@@ -260,6 +337,35 @@ mod tests {
             "open('x')",
         ] {
             assert!(value(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_filter_that_there_is_not_is_told_before_anything_runs() {
+        for (text, part) in [
+            (
+                "workflow.input.files | lenght > 1",
+                "did you mean `length`?",
+            ),
+            ("1 + (draft.output.score|roundd(1))", "no filter `roundd`"),
+            ("draft.output is not defind", "no test `is defind`"),
+        ] {
+            let error = Expression::new(text).expect_err(text).to_string();
+            assert!(error.contains(part), "{error}");
+        }
+        for text in [
+            "'a | nothing' in draft.output.text",
+            "draft.output.text | replace('is no', \"| x\") is not none",
+            "draft.output.list | map(attribute='n') | sum is divisibleby(3)",
+            "draft.output is defined and draft.output.n is odd",
+        ] {
+            assert!(Expression::new(text).is_ok(), "{text}");
+        }
+        for filter in FILTERS {
+            assert!(
+                Expression::new(&format!("draft | {filter}")).is_ok(),
+                "{filter}"
+            );
         }
     }
 

@@ -1,6 +1,6 @@
 //! The schema of a workflow's input.
 
-use agenthub_documents::meant;
+use agenthub_documents::{choice, meant};
 use agenthub_sdk::runs::schema::bounded;
 use serde_json::{Map, Value};
 
@@ -43,6 +43,11 @@ const KEYWORDS: [&str; 33] = [
     "nullable",
 ];
 
+/// The types of JSON Schema.
+const TYPES: [&str; 7] = [
+    "string", "number", "integer", "boolean", "array", "object", "null",
+];
+
 /// The schema of the input: it must be one, and its own defaults must fit it. One that is none takes anything.
 pub(crate) fn schema(input: Option<&Map<String, Value>>, findings: &mut Vec<Finding>) -> Value {
     let anything = || Value::Object(Map::new());
@@ -57,12 +62,21 @@ pub(crate) fn schema(input: Option<&Map<String, Value>>, findings: &mut Vec<Find
             .split('/')
             .skip(1)
             .fold(at.clone(), |at, part| within(&at, part));
-        let message = format!(
-            "`input` is no JSON Schema: {}",
-            error.masked_with("the value")
-        );
-        let help = "such as `type: object` with `properties:`";
-        findings.push(Finding::at(at, message, help));
+        findings.push(match (at.last().map(String::as_str), &**error.instance()) {
+            (Some("type"), Value::String(kind)) => {
+                let help = match meant(kind, TYPES) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => format!("it takes {}", choice(&TYPES)),
+                };
+                Finding::at(at, format!("`{kind}` is no type of JSON Schema"), help)
+            }
+            _ => {
+                let why = error.masked_with("the value");
+                let message = format!("`input` is no JSON Schema: {why}");
+                let help = "such as `type: object` with `properties:`";
+                Finding::at(at, message, help)
+            }
+        });
         return anything();
     }
     for word in input.keys().filter(|word| !is_keyword(word)) {

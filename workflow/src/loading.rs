@@ -6,6 +6,7 @@ use agenthub_documents::Fault;
 use serde_json::Value;
 
 use crate::{
+    building::is_unread,
     connecting::{Offers, misfits, unknown_agents},
     finding::{Finding, placed},
     mending::Mended,
@@ -43,16 +44,20 @@ pub(crate) fn load_within(
     let mut source = reading::source(path)?;
     let mut faults = source.repeated;
     let own = (&source.text, &source.tree);
-    if let Err(found) = nested_files::put_in(&mut source.document, path, own, offers, chain) {
-        // What the files in it are is not known, so the rest is told of once they are right.
-        faults.extend(found);
-        return Err(faults);
-    }
+    faults.extend(nested_files::put_in(
+        &mut source.document,
+        path,
+        own,
+        offers,
+        chain,
+    ));
     let stem = path.file_stem().map(|stem| stem.to_string_lossy());
     match checked(&source.document, &stem.unwrap_or_default(), offers) {
         Ok(workflow) if faults.is_empty() => Ok((workflow, source.document)),
         Ok(_) => Err(faults),
-        Err(findings) => {
+        Err(mut findings) => {
+            // What is wrong with a file that a step names was told; under a misspelt field it is not read.
+            findings.retain(|finding| !is_unread(finding));
             faults.extend(placed(findings, path, &source.text, &source.tree));
             faults.sort_by_key(|fault| fault.place.map_or((1, None), |place| (0, Some(place))));
             Err(faults)

@@ -32,18 +32,15 @@ fn real(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Puts the files that a document's steps name into the document.
-///
-/// # Errors
-///
-/// All that is wrong with the files, and with those that they name in turn.
+/// Puts the files that a document's steps name into the document. Returns all that is wrong with the files, and with those that they name in
+/// turn; such a file stays named.
 pub(crate) fn put_in(
     document: &mut Value,
     path: &Path,
     (text, tree): (&Arc<str>, &Node),
     offers: Option<&Offers>,
     chain: &Chain,
-) -> Result<(), Vec<Fault>> {
+) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut named = Vec::new();
     gather(document, &At::new(), &mut named);
@@ -93,10 +90,7 @@ pub(crate) fn put_in(
             ),
         }
     }
-    match faults.is_empty() {
-        true => Ok(()),
-        false => Err(faults),
-    }
+    faults
 }
 
 fn escaped(part: &str) -> String {

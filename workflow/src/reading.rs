@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::{
-    building::Form,
+    building::{self, Form},
     file::{self, File},
     finding::{At, Finding},
     graph, input_schema, linear,
@@ -168,7 +168,7 @@ pub(crate) fn made(document: &Value, name: &str) -> (Option<Workflow>, Vec<Findi
         version: file.version.unwrap_or_default(),
         description: file.description.unwrap_or_default(),
         input,
-        timeout_ms: file.timeout.as_ref().map(file::Duration::ms),
+        timeout_ms: building::timeout(file.timeout.as_ref(), &At::new(), &mut findings),
         graph,
         output,
     };

@@ -55,8 +55,8 @@ pub enum News {
     Wrong {
         /// The fault.
         fault: Fault,
-        /// Id of the agent that works on as it was.
-        kept: Option<String>,
+        /// Ids of the agents that work on as they were.
+        kept: Vec<String>,
     },
     /// The hub has sent an agent away.
     Lost {

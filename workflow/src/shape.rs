@@ -27,6 +27,10 @@ const SYNONYMS: [(&str, &str); 8] = [
     ("retries", "retry"),
 ];
 
+/// Advice on a time.
+const TIME: &str =
+    "write a number of seconds, or a time such as `500ms`, `30s`, `5m`, `2h` or `1d`";
+
 /// Fields that are named where a field is not known, at most.
 const MAX_FIELDS: usize = 16;
 
@@ -86,9 +90,11 @@ fn describe(error: &ValidationError<'_>, document: &Value, all: &mut Vec<Misshap
         }
         Kind::Pattern { .. } => {
             let message = format!("{name} can't be `{}`", word(error.instance()));
-            let help =
-                "write a number of seconds, or a time such as `500ms`, `30s`, `5m`, `2h` or `1d`";
-            all.push(replaced(Finding::at(at, message, help)));
+            all.push(replaced(Finding::at(at, message, TIME)));
+        }
+        Kind::Minimum { .. } if is_time(of) => {
+            let message = format!("{name} can't be `{}`", word(error.instance()));
+            all.push(replaced(Finding::at(at, message, TIME)));
         }
         Kind::Minimum { limit } => {
             let help = format!("the smallest is {limit}");
@@ -110,6 +116,11 @@ fn describe(error: &ValidationError<'_>, document: &Value, all: &mut Vec<Misshap
             all.push(replaced(Finding::at(at, message, "")));
         }
     }
+}
+
+/// True for the schema of a time in seconds.
+fn is_time(of: &Value) -> bool {
+    of["maximum"] == 31_536_000.0
 }
 
 /// A field that its holder does not have, and the one that may be meant.

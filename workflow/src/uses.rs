@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use agenthub_documents::meant;
+
 use crate::{
     expression::Expression,
     finding::{At, Finding, within},
@@ -287,7 +289,11 @@ impl Around<'_> {
                     let field = field.unwrap_or_default();
                     let message =
                         format!("a step has no `{field}`: it has `output`, `state` and `error`");
-                    findings.push(fault(message, format!("write `{first}.output.{field}`")));
+                    let help = match meant(field, ["output", "state", "error"]) {
+                        Some(meant) => format!("did you mean `{first}.{meant}`?"),
+                        None => format!("write `{first}.output.{field}`"),
+                    };
+                    findings.push(fault(message, help));
                     return;
                 }
                 (first, field)

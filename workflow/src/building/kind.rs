@@ -63,6 +63,8 @@ impl Kind {
             step if step.loop_config.is_some() => Self::Loop,
             step if step.fork_join_config.is_some() => Self::ForkJoin,
             step if step.condition.is_some() => Self::Decide,
+            // Its condition is missing, or misspelt.
+            step if step.then.is_some() || step.r#else.is_some() => Self::Decide,
             _ => Self::Call,
         }
     }

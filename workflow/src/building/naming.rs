@@ -12,8 +12,8 @@ use crate::{
 /// The longest name, in bytes.
 const MAX_NAME: usize = 64;
 
-/// Names of steps that mean something else in references.
-const RESERVED: [&str; 7] = [
+/// Names of steps that mean something else in references and expressions.
+const RESERVED: [&str; 21] = [
     "workflow",
     "loop",
     "steps",
@@ -21,6 +21,20 @@ const RESERVED: [&str; 7] = [
     "objective",
     "thread",
     "secret",
+    "and",
+    "or",
+    "not",
+    "in",
+    "is",
+    "if",
+    "else",
+    "true",
+    "false",
+    "none",
+    "self",
+    "range",
+    "dict",
+    "namespace",
 ];
 
 /// A step as the file has it, with its path.
@@ -104,7 +118,9 @@ mod tests {
             assert!(message.contains(name), "{message}");
             assert!(help.contains("`try-…` and `pause-…`"), "{help}");
         }
-        assert!(unusable("loop").is_some());
+        for name in ["loop", "not", "range"] {
+            assert!(unusable(name).is_some(), "{name}");
+        }
         for name in ["pause", "retry-2", "undone"] {
             assert_eq!(unusable(name), None);
         }

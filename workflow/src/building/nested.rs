@@ -12,6 +12,14 @@ use crate::{
     template::template,
 };
 
+/// Advice on a file that is named where none can be read.
+const UNREAD: &str = "put the workflow itself here: only a file can name another file";
+
+/// True for the fault of a file that is named where none was read.
+pub(crate) fn is_unread(finding: &Finding) -> bool {
+    finding.help == UNREAD
+}
+
 /// The request for a run of the workflow in a step. Files that steps name were read before.
 pub(super) fn call(
     step: &file::Step,
@@ -27,8 +35,7 @@ pub(super) fn call(
         }
         Some(file::Nested::File(file)) => {
             let message = format!("the file `{file}` is not read here");
-            let help = "put the workflow itself here: only a file can name another file";
-            findings.push(Finding::at(document_at.clone(), message, help));
+            findings.push(Finding::at(document_at.clone(), message, UNREAD));
             None
         }
         None => None,

@@ -126,3 +126,50 @@ steps:
 "
     ));
 }
+
+/// The messages of the faults of a file.
+fn messages(text: &str) -> Vec<String> {
+    let faults = super::tests::loaded(text, None).expect_err(text);
+    faults.into_iter().map(|fault| fault.message).collect()
+}
+
+#[test]
+fn a_file_that_is_missing_does_not_hide_what_else_is_wrong() {
+    let told = messages("steps:\n  a: { workflow: none.yaml }\n  b: { agent: x, txt: y }\n");
+    assert_eq!(
+        told,
+        ["there is no file `none.yaml`", "a step has no field `txt`"]
+    );
+}
+
+#[test]
+fn one_slip_is_one_fault() {
+    for (text, message) in [
+        (
+            "  a: { worklfow: none.yaml }\n",
+            "a step has no field `worklfow`",
+        ),
+        (
+            "  a: { fi: 1 > 0, then: b }\n  b: { agent: x, text: y }\n",
+            "a step has no field `fi`",
+        ),
+        (
+            "  a: { agent: x, text: y, timeout: 0 }\n",
+            "in a `timeout` of 0 nothing can be done",
+        ),
+        (
+            "  a: { agent: x, text: y, timeout: -3 }\n",
+            "`timeout` can't be `-3`",
+        ),
+        (
+            "  a: { agent: x, text: '${workflow.input.x | lenght}' }\n",
+            "`${workflow.input.x | lenght}` is no reference and no expression: there is no filter `lenght`; did you mean `length`?",
+        ),
+        (
+            "  a: { agent: x, text: y }\ninput: { properties: { n: { type: arary } } }\n",
+            "`arary` is no type of JSON Schema",
+        ),
+    ] {
+        assert_eq!(messages(&format!("steps:\n{text}")), [message], "{text}");
+    }
+}
