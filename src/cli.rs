@@ -119,6 +119,9 @@ pub(crate) struct Up {
     /// Serves without opening a chat
     #[arg(long)]
     pub(crate) no_chat: bool,
+    /// Has the workflows of this folder as agents, too, while their files change
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workflows: Option<PathBuf>,
 }
 
 /// `agenthub chat`

@@ -236,3 +236,56 @@ output: ${print.output.text}
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(done.stdout.contains("Echo: printed"), "{done:?}");
 }
+
+/// spec: EXE-1.1
+#[test]
+fn one_process_has_the_hub_and_the_workflows_of_a_folder() {
+    let system = System::bare(free_address());
+    fs::create_dir_all(system.folder().join("flows")).expect("the folder is ours");
+    write(&system, "a.yaml", POSTER);
+    let args = [
+        "up",
+        "--json",
+        "--grpc",
+        system.grpc(),
+        "--http",
+        "127.0.0.1:0",
+    ];
+    let up = || {
+        let up = system.start(&[&args[..], &["--workflows", "flows"]].concat());
+        up.line("the banner");
+        up
+    };
+    let first = up();
+    let asked = || system.run(&["publish", "--to", "poster", "--wait", "owls"], "");
+    let done = asked();
+    assert!(done.stdout.contains("Echo: A poster of owls"), "{done:?}");
+    write(
+        &system,
+        "a.yaml",
+        &POSTER.replace("A poster of", "A placard of"),
+    );
+    eventually("the agent follows its file", || {
+        asked().stdout.contains("A placard of owls").then_some(())
+    });
+    first.kill();
+    let _second = up();
+    let done = asked();
+    assert!(done.stdout.contains("A placard of owls"), "{done:?}");
+    let elsewhere = free_address();
+    let args = [
+        "up",
+        "--json",
+        "--grpc",
+        &elsewhere,
+        "--http",
+        "127.0.0.1:0",
+        "--workflows",
+        "none",
+        "--data",
+        "other",
+    ];
+    let none = system.run(&args, "");
+    assert_eq!(none.code, Some(1), "{none:?}");
+    assert!(none.stderr.contains("there is no such folder"), "{none:?}");
+}

@@ -102,6 +102,7 @@ fn what_is_wrong_is_said_before_anything_starts() {
         (given.as_str(), "input.yaml:2:9"),
         (r#"{"event": 1, "people": ["a"]}"#, "--input:1:11"),
         ("{}", "the field `event` is missing"),
+        ("[]", "the input is no mapping"),
     ] {
         let finished = system.run(&["workflow", "run", &invitations, "--input", input], "");
         assert_eq!(finished.code, Some(2), "{finished:?}");
@@ -111,6 +112,9 @@ fn what_is_wrong_is_said_before_anything_starts() {
         system.json(&["runs", "list", "--json"]).is_empty(),
         "nothing was started"
     );
+    let folder = system.run(&["workflow", "validate", "--offline", "."], "");
+    assert_eq!(folder.code, Some(1), "{folder:?}");
+    assert!(folder.stderr.contains("this is a folder"), "{folder:?}");
     let files = [example("invitations.yaml"), example("chain.json")];
     let fine = system.run(&["workflow", "validate", &files[0], &files[1]], "");
     assert_eq!(fine.code, Some(0), "{fine:?}");

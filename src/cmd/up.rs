@@ -12,7 +12,7 @@ use anyhow::Context;
 use tokio::time::timeout;
 use tonic::service::Routes;
 
-use super::{SERVER_LEVEL, cortex};
+use super::{SERVER_LEVEL, cortex, workflow::Served};
 use crate::{
     banner::{Banner, Talk},
     chat::{self, Folder, Session, Terminal},
@@ -44,6 +44,7 @@ pub(super) struct Everything {
     http: Http,
     cortex: Running,
     team: Option<Team>,
+    served: Option<Served>,
     telemetry: Telemetry,
     /// The files of Cortex's turns are this process's until the end.
     _kept: Kept,
@@ -68,6 +69,15 @@ pub(super) async fn run(args: &Up, settings: &Settings) -> anyhow::Result<ExitCo
         started = Everything::start(settings, Crew::Ours, None) => started?,
         _ = signals.next() => return Ok(ExitCode::SUCCESS),
     };
+    if let Some(dir) = &args.workflows {
+        match Served::start(dir, &everything.url(), settings).await {
+            Ok(served) => everything.served = Some(served),
+            Err(error) => {
+                everything.stop().await;
+                return Err(error);
+            }
+        }
+    }
     let banner = everything.banner(settings, log, talk);
     match args.serve.json {
         true => output::line(banner.json().to_string())?,
@@ -153,6 +163,7 @@ impl Everything {
             http,
             cortex,
             team,
+            served: None,
             telemetry,
             _kept: kept,
         })
@@ -168,6 +179,7 @@ impl Everything {
             agents: std::iter::once(CORTEX)
                 .chain(Team::names())
                 .map(str::to_owned)
+                .chain(self.served.iter().flat_map(Served::names))
                 .collect(),
             data: settings.data().map(Into::into),
             log,
@@ -200,6 +212,9 @@ impl Everything {
     /// Agents first, so that they can still tell the hub; then Cortex, then the hub.
     pub(super) async fn stop(self) {
         self.http.close();
+        if let Some(served) = self.served {
+            served.stop().await;
+        }
         if let Some(team) = self.team {
             team.stop().await;
         }

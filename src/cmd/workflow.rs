@@ -1,12 +1,12 @@
 //! `agenthub workflow`
 
-use std::{process::ExitCode, sync::Arc};
+use std::{path::Path, process::ExitCode, sync::Arc};
 
 use agenthub_proto::{cortex::StartRunRequest, json};
 use agenthub_sop::cli::Workplace;
 use agenthub_terminal::{faults, run::Line, usage::WrongUsage};
 use agenthub_workflow::{
-    Lasting,
+    Lasting, News, Origin, Serving,
     cli::{self as workflow, Checked},
 };
 use serde_json::Value;
@@ -36,14 +36,60 @@ pub(super) async fn run(args: Workflow, settings: &Settings) -> anyhow::Result<E
 
 async fn serve(args: &WorkflowServe, settings: &Settings) -> anyhow::Result<ExitCode> {
     let files: Arc<dyn Workplace> = Arc::new(Files::new(settings, settings.data())?);
-    let kept = Arc::clone(&files);
-    let lasting: Lasting = Arc::new(move |id, agent| {
-        let kept = Arc::clone(&kept);
-        Box::pin(async move { kept.lasting(&id, agent).await })
-    });
-    let served = workflow::serve(&args.serve, &settings.hub, lasting).await;
+    let served = workflow::serve(&args.serve, &settings.hub, lasting(&files)).await;
     files.close().await;
     served
+}
+
+fn lasting(files: &Arc<dyn Workplace>) -> Lasting {
+    let files = Arc::clone(files);
+    Arc::new(move |id, agent| {
+        let files = Arc::clone(&files);
+        Box::pin(async move { files.lasting(&id, agent).await })
+    })
+}
+
+/// Workflows of a folder as agents in the process of the hub. What happens to them is logged.
+pub(super) struct Served {
+    serving: Serving,
+    files: Arc<dyn Workplace>,
+}
+
+impl Served {
+    /// Starts the agents on the hub at this address.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be read.
+    pub(super) async fn start(dir: &Path, hub: &str, settings: &Settings) -> anyhow::Result<Self> {
+        let files: Arc<dyn Workplace> = Arc::new(Files::new(settings, settings.data())?);
+        let origin = Origin {
+            dir: dir.to_owned(),
+            lasting: lasting(&files),
+            tell: Arc::new(|news| match (news, news.line()) {
+                (News::Wrong { fault, .. }, line) => {
+                    tracing::warn!(kept = line, "{fault}");
+                }
+                (_, line) => tracing::info!("{}", line.unwrap_or_default()),
+            }),
+        };
+        let serving = Serving::start(hub, origin).await?;
+        Ok(Self { serving, files })
+    }
+
+    /// Ids of the agents that were started at the beginning.
+    pub(super) fn names(&self) -> impl Iterator<Item = String> {
+        self.serving
+            .members()
+            .iter()
+            .map(|member| member.id.clone())
+    }
+
+    /// Stops the agents. Their runs go on when the folder is served again.
+    pub(super) async fn stop(self) {
+        self.serving.stop().await;
+        self.files.close().await;
+    }
 }
 
 async fn carry_out(args: &WorkflowRun, settings: &Settings) -> anyhow::Result<ExitCode> {

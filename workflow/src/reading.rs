@@ -57,6 +57,10 @@ pub(crate) fn source(path: &Path) -> Result<Source, Vec<Fault>> {
             "there is no such file".to_owned(),
             "look at the spelling, and at the folder that you are in",
         ),
+        io::ErrorKind::IsADirectory => fault(
+            "this is a folder".to_owned(),
+            "name its files, such as `DIR/*.yaml`; `workflow serve` takes a folder",
+        ),
         _ => fault(
             format!("the file cannot be read: {error}"),
             "look at its permissions",

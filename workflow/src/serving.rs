@@ -6,7 +6,10 @@ mod changes;
 mod folder;
 mod keeper;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use agenthub_documents::Fault;
 use agenthub_sdk::{AgentBuilder, Client, Error};
@@ -65,6 +68,42 @@ pub enum News {
         /// The reason.
         reason: String,
     },
+}
+
+impl News {
+    /// The event in one line; none for a fault alone, which is told as such.
+    pub fn line(&self) -> Option<String> {
+        let file = |path: &Path| path.display().to_string();
+        Some(match self {
+            News::Started(member) => format!("{} is here ({})", member.id, file(&member.path)),
+            News::Replaced(member) => format!(
+                "{} works by the new {} from here on; the runs that it has begun end as they began",
+                member.id,
+                file(&member.path)
+            ),
+            News::Stopped(member) => format!(
+                "{} has gone, as {} has, or names it otherwise",
+                member.id,
+                file(&member.path)
+            ),
+            News::Wrong { kept, .. } => match kept.as_slice() {
+                [] => return None,
+                [one] => format!("{one} goes on as it was, since this is wrong with its file:"),
+                several => {
+                    let several = several.join(", ");
+                    format!(
+                        "{several} go on as they were, since this is wrong with a file of theirs:"
+                    )
+                }
+            },
+            News::Lost { member, reason } => {
+                format!(
+                    "the hub has sent {} away: {reason}; it is tried again",
+                    member.id
+                )
+            }
+        })
+    }
 }
 
 /// The reason why a folder cannot be served.

@@ -46,7 +46,7 @@ impl GivenInput {
         };
         let (path, source) = match given {
             "-" => (PathBuf::from(STDIN), read_stdin()?),
-            text if text.trim_start().starts_with('{') => {
+            text if text.trim_start().starts_with(['{', '[']) => {
                 let path = PathBuf::from(FLAG);
                 let source = reading::parsed(&path, text.into(), "input")?;
                 (path, source)

@@ -63,41 +63,10 @@ fn banner(args: &Serve, hub: &str, ids: &[&str]) -> String {
 }
 
 fn tell(news: &News) {
-    if let Some(line) = line(news) {
+    if let Some(line) = news.line() {
         output::aside(output::plain(&line));
     }
     if let News::Wrong { fault, .. } = news {
         show(fault);
     }
-}
-
-fn line(news: &News) -> Option<String> {
-    let file = |path: &std::path::Path| path.display().to_string();
-    Some(match news {
-        News::Started(member) => format!("{} is here ({})", member.id, file(&member.path)),
-        News::Replaced(member) => format!(
-            "{} works by the new {} from here on; the runs that it has begun end as they began",
-            member.id,
-            file(&member.path)
-        ),
-        News::Stopped(member) => format!(
-            "{} has gone, as {} has, or names it otherwise",
-            member.id,
-            file(&member.path)
-        ),
-        News::Wrong { kept, .. } => match kept.as_slice() {
-            [] => return None,
-            [one] => format!("{one} goes on as it was, since this is wrong with its file:"),
-            several => {
-                let several = several.join(", ");
-                format!("{several} go on as they were, since this is wrong with a file of theirs:")
-            }
-        },
-        News::Lost { member, reason } => {
-            format!(
-                "the hub has sent {} away: {reason}; it is tried again",
-                member.id
-            )
-        }
-    })
 }

@@ -7,7 +7,7 @@ use agenthub_sdk::{
     model::{Completion, Request, ToolCall},
     runs::{
         Approval, Decision, DelegationResult, EffectFailure, Handoff, RunOutcome, SentHandoff,
-        Spent, StepContext, ToolOutput, World, journal::Entry,
+        Spent, StepContext, StepId, ToolOutput, World, journal::Entry, workflow_step::is_undo,
     },
 };
 use async_trait::async_trait;
@@ -101,8 +101,13 @@ impl RunWorld {
         sent
     }
 
-    /// Has a request carried out: by this agent itself, or by another one that its breaker lets it through to.
-    async fn carried_out(&self, sent: &SentHandoff) -> Result<DelegationResult, EffectFailure> {
+    /// Has a request carried out: by this agent itself, or by another one that its breaker lets it through to. What takes a step back goes out
+    /// in any case.
+    async fn carried_out(
+        &self,
+        step: &StepId,
+        sent: &SentHandoff,
+    ) -> Result<DelegationResult, EffectFailure> {
         if let Some(children) = self.children.as_ref().filter(|_| is_child(sent)) {
             let agent = self.task.client().agent_id();
             let sent = SentHandoff {
@@ -114,7 +119,11 @@ impl RunWorld {
             };
             return children.carry_out(&self.task, &sent).await;
         }
-        self.admitted(&self.addressed(sent)).await
+        let sent = self.addressed(sent);
+        match is_undo(step) {
+            true => self.asked(&sent).await,
+            false => self.admitted(&sent).await,
+        }
     }
 
     /// Hands a request over and waits for what comes of it.
@@ -217,14 +226,15 @@ impl World for RunWorld {
     /// spec: EXE-3.1, EXE-3.5
     async fn delegate(
         &self,
-        _: &StepContext,
+        step: &StepContext,
         sent: &SentHandoff,
     ) -> Result<DelegationResult, EffectFailure> {
+        let step = &step.key.step;
         let secrets = Secrets::of(sent, secret).map_err(EffectFailure::lasting)?;
         if secrets.is_empty() {
-            return self.carried_out(sent).await;
+            return self.carried_out(step, sent).await;
         }
-        let ended = self.carried_out(&secrets.put_into(sent)).await?;
+        let ended = self.carried_out(step, &secrets.put_into(sent)).await?;
         Ok(secrets.hidden_in(ended))
     }
 
@@ -279,7 +289,49 @@ impl World for RunWorld {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use agenthub_sdk::{
+        Agent, Card, Delegation, Failure, Skill, runs::journal::MemoryJournal, testing::TestHub,
+    };
+    use serde_json::json;
+    use tokio::time::timeout;
+
     use super::*;
+    use crate::executor::{NAME, agent};
+
+    #[tokio::test]
+    async fn a_breaker_does_not_keep_a_step_from_being_taken_back() {
+        let hub = TestHub::start().await;
+        let journal = Arc::new(MemoryJournal::default());
+        let executor = agent(&hub.url(), journal).start(hub.url()).await;
+        let executor = executor.expect("a hub");
+        let skill = Skill::new("work", "Work", "Works");
+        let worker = Agent::worker(Card::new("worker", "Works").skill(&skill));
+        let worker = worker.on(&skill, async |_: TaskContext, text: String| match &*text {
+            "break" => Err(Failure::failed("broken")),
+            text => Ok(text.to_owned()),
+        });
+        let worker = worker.start(hub.url()).await.expect("a hub");
+        let request = json!({ "workflow": {
+            "breakers": { "worker": { "failures": 1, "pause": "1h" } },
+            "steps": {
+                "a": {
+                    "agent": "worker", "skill": "work", "text": "book",
+                    "compensate": { "agent": "worker", "skill": "work", "text": "take back" },
+                },
+                "b": { "agent": "worker", "skill": "work", "text": "break", "depends_on": ["a"] },
+            },
+        } });
+        let client = hub.client().await;
+        let asked = Delegation::to(NAME).capability(RUN).payload(request);
+        let pending = client.delegate(asked).await.expect("the hub takes it");
+        let ended = timeout(Duration::from_secs(20), pending.outcome()).await;
+        let outcome = ended.expect("it ends").expect("an outcome");
+        assert!(outcome.error.ends_with("; taken back: a"), "{outcome:?}");
+        worker.stop().await;
+        executor.stop().await;
+    }
 
     #[test]
     fn of_the_able_agents_one_without_an_open_breaker_is_chosen() {
