@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::account::{self, Carried};
 use super::addressed::{nobody_called, unknown, unknown_part};
 use super::sums;
 use super::words::asks_who_it_is;
@@ -33,10 +34,17 @@ pub(super) fn decide(request: &Request, words: &str) -> (Value, Option<Undone>) 
     let unknown = unknown(words, &known);
     if !results.is_empty() {
         let told = results.iter().map(Outcome::told);
-        let left_out = unknown_part(&unknown);
-        let undone = left_out.is_some().then_some(Undone::Part);
-        let told: Vec<String> = told.chain(left_out).collect();
-        return (respond(&told.join("\n")), undone);
+        let open = open(request, words, &results, &cards);
+        let left_out: Vec<String> = unknown_part(&unknown).into_iter().chain(open).collect();
+        let undone = (!left_out.is_empty()).then_some(Undone::Part);
+        let mut told = told.collect::<Vec<String>>().join("\n");
+        // An agent that was handed the same words may have said the same.
+        for line in left_out.iter().flat_map(|left_out| left_out.lines()) {
+            if !told.contains(line) {
+                told.push_str(&format!("\n{line}"));
+            }
+        }
+        return (respond(&told), undone);
     }
     let is_named = || !relevance::named(words, &cards).is_empty();
     if !away.is_empty() && !is_named() {
@@ -64,7 +72,7 @@ pub(super) fn decide(request: &Request, words: &str) -> (Value, Option<Undone>) 
             .map(|index| (&agents[index], &cards[index]));
         let is_left_out = !(away.is_empty() && unknown.is_empty());
         let undone = is_left_out.then_some(Undone::Part);
-        return (delegate(words, chosen, &away), undone);
+        return (delegate(words, attached(request), chosen, &away), undone);
     }
     if let Some(counted) = sums::answer(words) {
         return (respond(&counted), None);
@@ -76,6 +84,42 @@ pub(super) fn decide(request: &Request, words: &str) -> (Value, Option<Undone>) 
         "I found no agent for that. {}",
         introduction(&agents)
     ))
+}
+
+/// The sentences on what of the request nobody looked at: of its words, and of the data that came with them.
+fn open(request: &Request, words: &str, results: &[Outcome], cards: &[Card<'_>]) -> Option<String> {
+    let carried = results.iter().map(|result| Carried {
+        card: cards.iter().find(|card| card.id == result.agent).cloned(),
+        text: result.text.as_deref().unwrap_or_default(),
+    });
+    let carried: Vec<Carried<'_>> = carried.collect();
+    let of_words = match unknown(words, cards).is_empty() {
+        true => account::open(words, &carried),
+        // That is said already.
+        false => None,
+    };
+    let of_data = attached(request).map(|data| {
+        let names = data.keys().map(String::as_str).collect::<Vec<_>>();
+        format!(
+            "(The data that came along, {}, went with the request. No language model looked whether all of it was taken: name the agent \
+             that it is for, and its card tells.)",
+            names.join(", ")
+        )
+    });
+    let open: Vec<String> = of_words.into_iter().chain(of_data).collect();
+    (!open.is_empty()).then(|| open.join("\n"))
+}
+
+/// The object that came with the user's last words as data.
+fn attached(request: &Request) -> Option<&Map<String, Value>> {
+    let said =
+        |message: &&PromptMessage| message.role == PromptRole::User && message.text().is_some();
+    let last = request.messages.iter().rev().find(said)?;
+    let mut objects = last.parts.iter().filter_map(|part| match part {
+        PromptPart::Data { label, value } if label == "attached" => value.as_object(),
+        _ => None,
+    });
+    objects.next()
 }
 
 /// Answer where nothing is done, with the reason.
@@ -102,9 +146,11 @@ fn choose(words: &str, cards: &[Card<'_>]) -> Vec<usize> {
 /// Asks those who are chosen, and says who was named as well and is away.
 fn delegate<'a>(
     words: &str,
+    attached: Option<&Map<String, Value>>,
     chosen: impl Iterator<Item = (&'a Agent, &'a Card<'a>)>,
     away: &[String],
 ) -> Value {
+    let words_alone = || Map::from_iter([("text".to_owned(), Value::from(words))]);
     let task = |(index, (agent, card)): (usize, (&Agent, &Card<'_>))| {
         let skill = relevance::best_skill(words, card).map(|index| card.skills[index].id);
         let topic = || agent.task_types.first().map(String::as_str);
@@ -112,7 +158,7 @@ fn delegate<'a>(
             "type": "task.request",
             "taskType": skill.or_else(topic).unwrap_or(ANY_TASK),
             "targetAgent": card.id,
-            "payload": { "text": words },
+            "payload": attached.cloned().unwrap_or_else(words_alone),
             "correlationId": (index + 1).to_string(),
         })
     };

@@ -254,6 +254,26 @@ fn what_is_left_undone_is_declared() {
     }
 }
 
+/// spec: ORC-2.3
+#[test]
+fn data_that_comes_with_a_request_is_handed_on_and_counts_as_looked_at_by_nobody() {
+    let words = "please proofread this";
+    let mut request = request(words);
+    let draft = json!({"draft": "It rains.", "title": "Rain"});
+    let said = request.messages.last_mut().expect("the words");
+    said.parts.push(PromptPart::Data {
+        label: "attached".to_owned(),
+        value: draft.clone(),
+    });
+    assert_eq!(actions(&request)[0]["payload"], draft);
+    let results = json!([{"agent": "writer", "state": "completed", "text": "Fine."}]);
+    request
+        .messages
+        .push(PromptMessage::data("results", results));
+    assert!(response(&request).contains("draft, title"));
+    assert_eq!(decide(&request, words).1, Some(Undone::Part));
+}
+
 /// spec: ORC-2.1
 #[test]
 fn who_is_addressed_beside_others_and_is_no_agent_is_named() {

@@ -54,13 +54,12 @@ pub(super) fn answer(request: &Request) -> Option<Answer> {
         true => given.measured(),
         false => given.laid_out(),
     };
-    let undone = match () {
-        () if given.says_nothing() => Some(Undone::All),
-        // Whether that is all that was asked for, words cannot tell; but what can be counted was counted.
-        () if given.is_from_words && !given.has_demands() => Some(Undone::Part),
-        () => None,
+    // What was asked for beside that, and what the instructions want, nobody read.
+    let undone = match given.says_nothing() {
+        true => Undone::All,
+        false => Undone::Part,
     };
-    Some(Answer::Text(format!("{said}\n\n{MARK}"), undone))
+    Some(Answer::Text(format!("{said}\n\n{MARK}"), Some(undone)))
 }
 
 /// The text that the words want to be looked at, without those that ask for it ("check this: …"); `None` if they give none, or want
@@ -75,8 +74,6 @@ pub fn text_to_check(words: &str) -> Option<&str> {
 struct AnswerMaterial {
     title: String,
     title_from_words: bool,
-    /// True if all the material is part of the request's words.
-    is_from_words: bool,
     wants_review: bool,
     texts: Vec<String>,
     /// The text that is to be looked at, where an input is called as such texts are.
@@ -96,7 +93,6 @@ impl AnswerMaterial {
         let mut given = Self {
             title: title(task, asked).to_owned(),
             title_from_words: true,
-            is_from_words: false,
             wants_review: speaks_of_review(task),
             texts: paragraphs(rest),
             draft: None,
@@ -132,7 +128,6 @@ impl AnswerMaterial {
                 return;
             };
             self.texts = paragraphs(text);
-            self.is_from_words = true;
         }
         if self.wants_review && self.lists.is_empty() {
             self.draft = Some(self.texts.join("\n\n"));
@@ -170,11 +165,6 @@ impl AnswerMaterial {
             }
             _ => {}
         }
-    }
-
-    /// True if the text is to be looked at for something that can be counted.
-    fn has_demands(&self) -> bool {
-        self.wants_review && (self.most_words.is_some() || !self.lists.is_empty())
     }
 
     /// True if there is nothing under the title.

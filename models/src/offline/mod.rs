@@ -31,6 +31,7 @@
 //! line in parentheses says who made that. What is made of the words alone counts as a part. Greetings and sums are answered. Without a match it says what it is and whom or what it can reach. The same request gets
 //! the same answer.
 
+mod account;
 mod addressed;
 mod arguments;
 mod counting;
@@ -52,6 +53,7 @@ mod turn;
 mod words;
 
 pub use layout::text_to_check;
+pub use procedure::steps_that_name_none;
 
 use async_trait::async_trait;
 

@@ -7,9 +7,9 @@ use crate::relevance::stems;
 /// The words of a text that is told whole.
 const SHORT: usize = 120;
 
-/// Texts of results together, and whether any says something about the request. Of a file only the part that belongs to the request, and its source: of a long one the paragraphs that share
+/// Texts of results together. Of a file only the part that belongs to the request, and its source: of a long one the paragraphs that share
 /// most words with it, and nothing of one that shares none.
-pub(super) fn of(all: &[&Made<'_>], turn: &Turn<'_>) -> (String, bool) {
+pub(super) fn of(all: &[&Made<'_>], turn: &Turn<'_>) -> String {
     let topic = topic(turn);
     let said: Vec<String> = all
         .iter()
@@ -17,10 +17,9 @@ pub(super) fn of(all: &[&Made<'_>], turn: &Turn<'_>) -> (String, bool) {
         .collect();
     if said.is_empty() {
         let files: Vec<&str> = all.iter().filter_map(|made| source(made)).collect();
-        let nothing = format!("Nothing about \"{topic}\" is in {}.", files.join(", "));
-        return (nothing, false);
+        return format!("Nothing about \"{topic}\" is in {}.", files.join(", "));
     }
-    (said.join("\n\n"), true)
+    said.join("\n\n")
 }
 
 fn one(made: &Made<'_>, topic: &str, turn: &Turn<'_>) -> Option<String> {

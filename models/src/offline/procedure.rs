@@ -10,6 +10,7 @@ use super::{
     steps::steps,
     told::{content, told},
     turn::{Round, Turn},
+    words::cut,
 };
 use crate::{PromptRole, Request, ToolCall, ToolSpec, Undone};
 
@@ -24,6 +25,8 @@ const CONDITIONS: [&str; 3] = ["if", "when", "where"];
 const REVIEWS: [&str; 6] = ["review", "check", "judg", "verif", "proofread", "assess"];
 /// Tools of such names review too, but steps use the word for other things as well.
 const CRITICS: &str = "criti";
+/// Said with an answer of others than stand-ins.
+const FOLLOWED: &str = "(The offline stand-in asked whom the steps name. No language model read the steps, or looked whether they were done.)";
 /// The most words of what was said about a text that go into the answer.
 const MAX_REMARK: usize = 60;
 
@@ -33,6 +36,8 @@ pub(super) struct Procedure<'a> {
     stages: Vec<Stage>,
     /// The last step's words on the answer.
     end: Option<String>,
+    /// The steps that call nobody.
+    idle: Vec<String>,
 }
 
 /// A step that calls tools.
@@ -46,8 +51,8 @@ struct Stage {
 pub(super) enum Next {
     /// Calls, by the names of tools and their arguments.
     Calls(Vec<(String, Value)>),
-    /// The answer, and how much of the request it leaves undone.
-    Answer(String, Option<Undone>),
+    /// The answer, and how much of the request it leaves undone: no language model read the steps.
+    Answer(String, Undone),
 }
 
 impl<'a> Procedure<'a> {
@@ -70,6 +75,8 @@ impl<'a> Procedure<'a> {
             let called = called(named, &stages);
             stages.push(Stage { text, called });
         }
+        let idle = stages.iter().filter(|stage| stage.called.is_empty());
+        let idle: Vec<String> = idle.map(|stage| stage.text.clone()).collect();
         let is_wanted = |mention: &Mention| only.is_empty() || only.contains(&mention.tool);
         for stage in &mut stages {
             stage.called.retain(is_wanted);
@@ -83,7 +90,12 @@ impl<'a> Procedure<'a> {
             return None;
         }
         let tools = &request.tools;
-        (!stages.is_empty()).then_some(Self { tools, stages, end })
+        (!stages.is_empty()).then_some(Self {
+            tools,
+            stages,
+            end,
+            idle,
+        })
     }
 
     /// The next step after what was done.
@@ -99,7 +111,11 @@ impl<'a> Procedure<'a> {
                 None => return Next::Calls(self.calls(stage, turn, &made)),
             }
         }
-        let (text, undone) = self.answer(turn, &made);
+        let text = self.answer(turn, &made);
+        let undone = match made.iter().all(|one| one.text.is_none()) {
+            true => Undone::All,
+            false => Undone::Part,
+        };
         Next::Answer(text, undone)
     }
 
@@ -116,7 +132,7 @@ impl<'a> Procedure<'a> {
     }
 
     /// The results that the last step names, else the last result that is no review; of reviews the beginning, and what failed.
-    fn answer(&self, turn: &Turn<'_>, made: &[Made<'_>]) -> (String, Option<Undone>) {
+    fn answer(&self, turn: &Turn<'_>, made: &[Made<'_>]) -> String {
         let fine: Vec<&Made<'_>> = made.iter().filter(|one| one.text.is_some()).collect();
         let named = self.named_in_the_end(&fine);
         let is_review = |one: &Made<'_>| {
@@ -128,13 +144,13 @@ impl<'a> Procedure<'a> {
         });
         let Some(main) = main else {
             let failed = made.iter().map(|one| told(one.tool, one.value));
-            return (failed.collect::<Vec<_>>().join("\n"), None);
+            return failed.collect::<Vec<_>>().join("\n");
         };
         let with_main = |one: &&&Made<'_>| {
             one.round == main.round && (named.is_empty() || one.tool == main.tool)
         };
         let together: Vec<&Made<'_>> = fine.iter().filter(with_main).copied().collect();
-        let (body, is_found) = passages::of(&together, turn);
+        let body = passages::of(&together, turn);
         let others = fine.iter().filter(|one| match named.is_empty() {
             true => one.round > main.round,
             false => one.tool != main.tool && named.iter().any(|n| std::ptr::eq(*n, **one)),
@@ -147,15 +163,28 @@ impl<'a> Procedure<'a> {
         });
         let failed = made.iter().filter(|one| one.text.is_none());
         let failed = failed.map(|one| told(one.tool, one.value));
-        let mark = is_marked(main.value).then(|| MARK.to_owned());
+        let mark = match is_marked(main.value) {
+            true => MARK,
+            false => FOLLOWED,
+        };
         let pieces: Vec<String> = [body]
             .into_iter()
             .chain(others)
             .chain(failed)
-            .chain(mark)
+            .chain(self.idle())
+            .chain([mark.to_owned()])
             .collect();
-        let undone = (!is_found).then_some(Undone::Part);
-        (pieces.join("\n\n"), undone)
+        pieces.join("\n\n")
+    }
+
+    /// A sentence on the steps that call nobody.
+    fn idle(&self) -> Option<String> {
+        let steps = self.idle.iter().map(|step| {
+            let line = step.lines().next().unwrap_or_default();
+            format!("\"{}\"", cut(line))
+        });
+        let steps: Vec<String> = steps.collect();
+        (!steps.is_empty()).then(|| format!("(Nobody did: {}.)", steps.join("; ")))
     }
 
     /// The latest result of each that the last step names, in its order.
@@ -169,6 +198,28 @@ impl<'a> Procedure<'a> {
             found.extend(latest.filter(is_known).copied());
         }
         found
+    }
+}
+
+/// The steps of instructions that name none of these agents and tools, but for a last one that says what the answer is. None of a procedure
+/// that names nobody at all, which leaves to its model whom it asks.
+pub fn steps_that_name_none(instructions: &str, names: &[&str]) -> Vec<String> {
+    let tool = |name: &&str| ToolSpec {
+        name: (*name).to_owned(),
+        description: String::new(),
+        parameters: Value::Null,
+        agent: None,
+    };
+    let tools: Vec<ToolSpec> = names.iter().map(tool).collect();
+    let mut steps = steps(instructions);
+    steps.pop_if(|step| begins_with(step, &ENDS));
+    // A server's tools begin with its name.
+    let is_begun = |step: &str| names.iter().any(|name| step.contains(&format!("{name}_")));
+    let all = steps.len();
+    steps.retain(|step| mentions(step, &tools).is_empty() && !is_begun(step));
+    match steps.len() == all {
+        true => Vec::new(),
+        false => steps,
     }
 }
 

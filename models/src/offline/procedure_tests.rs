@@ -72,7 +72,10 @@ fn calls(request: &Request) -> Vec<ToolCall> {
 
 fn said(request: &Request) -> String {
     match answer(request) {
-        Answer::Text(text, _) => text,
+        Answer::Text(text, _) => {
+            let text = text.replace(super::FOLLOWED, "");
+            text.trim_end().to_owned()
+        }
         Answer::Calls(calls) => panic!("expected words, got {calls:?}"),
     }
 }
@@ -365,16 +368,24 @@ fn what_nobody_of_the_team_does_is_nobodys() {
         assert_eq!(undone, Some(crate::Undone::All));
     }
     let alone = "## Steps\n1. Ask `critic`.";
-    for (words, undone) in [
-        ("What is rain?", Some(crate::Undone::Part)),
-        ("What does a critic do?", None),
-    ] {
+    for (words, is_unclear) in [("What is rain?", true), ("What does a critic do?", false)] {
         let mut request = asked(alone, words);
         go_on(&mut request, &[from("critic", "Wet.")]);
         let Answer::Text(text, found) = answer(&request) else {
             panic!("it has an answer");
         };
-        assert_eq!(found, undone, "{text}");
-        assert_eq!(text.contains("takes a language model"), undone.is_some());
+        assert_eq!(found, Some(crate::Undone::Part), "{text}");
+        assert_eq!(text.contains("takes a language model"), is_unclear);
     }
+}
+
+/// spec: SOP-8.7
+#[test]
+fn a_step_that_calls_nobody_is_named_with_the_answer() {
+    let steps = "## Steps\n1. Ask `critic` to look at it.\n2. Send it by e-mail to Anna.\n3. Ask `ghost` to print it.\n4. Answer with what it said.";
+    let mut request = asked(steps, "Look at this: It rains.");
+    go_on(&mut request, &[from("critic", "Wet.")]);
+    let said = said(&request);
+    let expected = "(Nobody did: \"Send it by e-mail to Anna.\"; \"Ask `ghost` to print it.\".)";
+    assert!(said.contains(expected), "{said}");
 }

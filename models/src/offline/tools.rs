@@ -3,6 +3,7 @@
 use agenthub_runs::tool_loop::FIND_AGENTS;
 use serde_json::Value;
 
+use super::account::{self, Carried};
 use super::addressed::{addressed, unknown, unknown_part};
 use super::arguments::arguments;
 use super::fitting::{self, Fit, instructions};
@@ -67,11 +68,10 @@ fn next(request: &Request, turn: &Turn<'_>) -> Answer {
                 introduction(&request.tools)
             )),
             (Next::Calls(calls), _) => Answer::Calls(with_ids(request, calls)),
-            (Next::Answer(text, undone), Fit::Yes) => Answer::Text(text, undone),
-            (Next::Answer(text, _), Fit::Unclear) => Answer::Text(
-                format!("{text}\n\n{}", fitting::UNCLEAR),
-                Some(Undone::Part),
-            ),
+            (Next::Answer(text, undone), Fit::Yes) => Answer::Text(text, Some(undone)),
+            (Next::Answer(text, undone), Fit::Unclear) => {
+                Answer::Text(format!("{text}\n\n{}", fitting::UNCLEAR), Some(undone))
+            }
         };
     }
     let only_found = turn.results().all(|(name, _)| name == FIND_AGENTS);
@@ -112,9 +112,53 @@ fn words_on_results(request: &Request, turn: &Turn<'_>) -> Answer {
     if turn.results().next().is_none() {
         return Answer::undone(summary);
     }
-    match guesses(request, turn) {
-        guesses if guesses.is_empty() => Answer::text(summary),
-        guesses => Answer::Text(summary + &guesses, Some(Undone::Part)),
+    let summary_length = summary.len();
+    let open = match nobody(request, turn).is_empty() {
+        true => open(request, turn),
+        // That is said already.
+        false => None,
+    };
+    let mut said = summary + &guesses(request, turn);
+    let is_guessed = said.len() > summary_length;
+    match open {
+        None if !is_guessed => Answer::text(said),
+        open => {
+            // An agent that was handed the same words may have said the same.
+            if let Some(open) = open.filter(|open| !said.contains(open.as_str())) {
+                said.push_str(&format!("\n{open}"));
+            }
+            Answer::Text(said, Some(Undone::Part))
+        }
+    }
+}
+
+/// The sentence on what of the words nobody looked at. Words that were parted among tools are looked at part by part.
+fn open(request: &Request, turn: &Turn<'_>) -> Option<String> {
+    let known = Known::of(&request.tools);
+    let cards = known.cards();
+    let chosen = choose(&turn.words, &request.tools);
+    let of = |name: &str| -> Vec<Carried<'_>> {
+        let results = turn
+            .results()
+            .filter(|(tool, _)| name.is_empty() || *tool == name);
+        let carried = results.map(|(tool, value)| Carried {
+            card: cards.iter().find(|card| card.id == tool).cloned(),
+            text: value
+                .get("text")
+                .unwrap_or(value)
+                .as_str()
+                .unwrap_or("ended"),
+        });
+        carried.collect()
+    };
+    match &chosen[..] {
+        [] | [_] => account::open(&turn.words, &of("")),
+        several if several.iter().all(|(_, words)| *words == turn.words) => {
+            account::open(&turn.words, &of(""))
+        }
+        several => several
+            .iter()
+            .find_map(|(tool, words)| account::open(words, &of(&tool.name))),
     }
 }
 

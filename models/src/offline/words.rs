@@ -21,6 +21,9 @@ pub(super) fn asks_who_it_is(words: &str) -> bool {
         "much",
         "goodbye",
     ];
+    const BEHIND: [&str; 12] = [
+        "me", "for", "us", "with", "here", "there", "are", "you", "please", "do", "know", "can",
+    ];
     const QUESTIONS: [&str; 9] = [
         "who are you",
         "what are you",
@@ -39,10 +42,12 @@ pub(super) fn asks_who_it_is(words: &str) -> bool {
         .collect();
     let plain = words.join(" ");
     let greets = !words.is_empty() && words.iter().all(|word| GREETINGS.contains(&word.as_str()));
-    greets
-        || QUESTIONS
-            .iter()
-            .any(|question| format!("{plain} ").starts_with(&format!("{question} ")))
+    let asks = |question: &&str| {
+        let rest = plain.strip_prefix(*question);
+        let mut rest = rest.into_iter().flat_map(str::split_whitespace);
+        plain.starts_with(*question) && rest.all(|word| BEHIND.contains(&word))
+    };
+    greets || QUESTIONS.iter().any(asks)
 }
 
 /// The subject of a request: what stands behind its first "about" up to the end of the sentence, else its first sentence.
@@ -100,13 +105,18 @@ pub(super) fn cut(words: &str) -> String {
     }
 }
 
-/// The pieces between "and", "then", commas, semicolons, full stops and line breaks, in order.
+/// Words between two clauses.
+const JOINTS: [&str; 4] = ["and", "then", "und", "dann"];
+
+/// The pieces between "and", "then" and their like, commas, marks that end a sentence and line breaks, in order.
 pub(super) fn clauses(words: &str) -> Vec<&str> {
     let mut clauses = Vec::new();
     let mut start = 0;
     let mut end = 0;
     let mut close = |from: usize, to: usize| {
-        let clause = words[from..to].trim().trim_end_matches([',', ';', '.']);
+        let clause = words[from..to]
+            .trim()
+            .trim_end_matches([',', ';', '.', '!', '?']);
         if !clause.is_empty() {
             clauses.push(clause);
         }
@@ -115,10 +125,10 @@ pub(super) fn clauses(words: &str) -> Vec<&str> {
         let at = end;
         end += token.len();
         let word = token.trim_end();
-        let joins = ["and", "then"].iter().any(|j| word.eq_ignore_ascii_case(j));
+        let joins = JOINTS.iter().any(|j| word.eq_ignore_ascii_case(j));
         if joins {
             close(start, at);
-        } else if word.ends_with([',', ';', '.']) || token.ends_with('\n') {
+        } else if word.ends_with([',', ';', '.', '!', '?']) || token.ends_with('\n') {
             close(start, end);
         } else {
             continue;
