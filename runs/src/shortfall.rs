@@ -26,6 +26,8 @@ pub struct Missing {
     pub name: String,
     /// The reason.
     pub why: String,
+    /// True if it failed; otherwise it gave a part.
+    pub has_failed: bool,
 }
 
 /// End of an agent's work that an answer is made of.
@@ -92,9 +94,10 @@ impl Shortfall {
     pub fn missing(&self) -> Vec<Missing> {
         let missing = self.results.iter().filter_map(|result| {
             let text = |key: &str| result[key].as_str().filter(|text| !text.is_empty());
-            let why = match text("state") {
-                Some("completed") => text("lacks")?,
-                state => text("error").or(state).unwrap_or_default(),
+            let has_failed = text("state") != Some("completed");
+            let why = match has_failed {
+                false => text("lacks")?,
+                true => text("error").or(text("state")).unwrap_or_default(),
             };
             Some(Missing {
                 name: text("agent")
@@ -102,6 +105,7 @@ impl Shortfall {
                     .unwrap_or_default()
                     .to_owned(),
                 why: why.to_owned(),
+                has_failed,
             })
         });
         missing.collect()
@@ -116,7 +120,7 @@ impl Shortfall {
             .collect();
         match (self.undone, named.is_empty()) {
             (Some(Undone::All), true) => "it did nothing of it".to_owned(),
-            (_, true) => "it did not do all of it".to_owned(),
+            (_, true) => "it did it in part".to_owned(),
             (Some(Undone::All), false) => {
                 format!("it gave nothing, without {}", named.join(", "))
             }

@@ -57,6 +57,19 @@ pub fn warn(name: &str, what: &str, why: &str) {
     ));
 }
 
+/// Warns of what an answer is made without: a result that failed, or the rest of one of which there is a part.
+pub fn warn_missing(missing: &Missing) {
+    let Missing {
+        name,
+        why,
+        has_failed,
+    } = missing;
+    match has_failed {
+        true => warn(name, "failed", why),
+        false => output::aside(format!("warning: {name}: {}", output::cut(why, MAX_WHY))),
+    }
+}
+
 /// The shortfall of an answer, as the data of its message or of an artifact say it.
 pub fn shortfall(outcome: &Outcome) -> Option<Shortfall> {
     Shortfall::of(&data(outcome.message.as_ref(), &outcome.artifacts))
@@ -70,10 +83,8 @@ pub(crate) fn data(message: Option<&Message>, artifacts: &[Artifact]) -> Vec<Val
 }
 
 /// The agents and tools without which an answer had to do, and why.
-pub fn missing(shortfall: Option<&Shortfall>) -> Vec<(String, String)> {
-    let missing = shortfall.map(Shortfall::missing).unwrap_or_default();
-    let pairs = missing.into_iter().map(|Missing { name, why }| (name, why));
-    pairs.collect()
+pub fn missing(shortfall: Option<&Shortfall>) -> Vec<Missing> {
+    shortfall.map(Shortfall::missing).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -108,10 +119,12 @@ mod tests {
         let partial = json!({"partial": true, "results": [failed]});
         assert_eq!(extent(partial.clone()), Extent::Part);
         let read = shortfall(&outcome(&partial));
-        assert_eq!(
-            missing(read.as_ref()),
-            [("b".to_owned(), "no model".to_owned())]
-        );
+        let expected = Missing {
+            name: "b".to_owned(),
+            why: "no model".to_owned(),
+            has_failed: true,
+        };
+        assert_eq!(missing(read.as_ref()), [expected]);
         for (undone, expected) in [("part", Extent::Part), ("all", Extent::Nothing)] {
             let data = json!({"partial": true, "undone": undone, "results": []});
             assert_eq!(extent(data), expected);

@@ -114,8 +114,8 @@ fn shortfall_of(result: &StepResult) -> Option<Shortfall> {
 /// The tools and agents that an answer had to do without.
 fn missing(shortfall: &Shortfall) -> Value {
     let missing = shortfall.missing().into_iter().take(MAX_FAILED);
-    let missing =
-        missing.map(|Missing { name, why }| json!({ "name": name, "error": redact::error(&why) }));
+    let missing = missing
+        .map(|Missing { name, why, .. }| json!({ "name": name, "error": redact::error(&why) }));
     missing.collect()
 }
 

@@ -6,7 +6,7 @@ use agenthub_sdk::proto::{
     agenthub::{TaskArtifactUpdateEvent, TaskStatusUpdateEvent},
     json::from_struct,
 };
-use agenthub_sdk::{Update, internal::ANSWER_ARTIFACT, model::Undone};
+use agenthub_sdk::{Update, internal::ANSWER_ARTIFACT, model::Undone, runs::Missing};
 use agenthub_terminal::output;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ impl Asked {
     fn own_words(&self) -> Option<&'static str> {
         self.undone.map(|undone| match undone {
             Undone::All => "it did nothing of it",
-            Undone::Part => "it did not do all of it",
+            Undone::Part => "it did it in part",
         })
     }
 }
@@ -132,22 +132,36 @@ impl Progress {
     }
 
     /// Parts that the answers of agents lack: tools and agents with whose they are, and why.
-    pub(super) fn partial(&self) -> impl Iterator<Item = (String, String)> {
+    pub(super) fn partial(&self) -> impl Iterator<Item = Missing> {
         let asked = self.order.iter().filter_map(|task| self.asked.get(task));
         asked.flat_map(|asked| {
-            let of = |(name, why): &(String, String)| {
-                (format!("{name} of {}", asked.agent), why.clone())
+            let of = |(name, why): &(String, String)| Missing {
+                name: format!("{name} of {}", asked.agent),
+                why: why.clone(),
+                has_failed: true,
             };
-            let own = || Some((asked.agent.clone(), asked.own_words()?.to_owned()));
+            let own = || {
+                Some(Missing {
+                    name: asked.agent.clone(),
+                    why: asked.own_words()?.to_owned(),
+                    has_failed: false,
+                })
+            };
             let own = asked.without.is_empty().then(own).flatten();
             asked.without.iter().map(of).chain(own)
         })
     }
 
     /// The agents that failed and why, in the order in which they did.
-    pub(super) fn failed(&self) -> impl Iterator<Item = (String, String)> {
+    pub(super) fn failed(&self) -> impl Iterator<Item = Missing> {
         let failed = self.failed.iter().filter_map(|task| self.asked.get(task));
-        failed.filter_map(|asked| Some((asked.agent.clone(), asked.error.clone()?)))
+        failed.filter_map(|asked| {
+            Some(Missing {
+                name: asked.agent.clone(),
+                why: asked.error.clone()?,
+                has_failed: true,
+            })
+        })
     }
 
     fn status(&mut self, status: &TaskStatusUpdateEvent) -> Option<String> {

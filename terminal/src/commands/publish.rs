@@ -151,12 +151,46 @@ async fn publish(client: &Client, args: Publish) -> anyhow::Result<ExitCode> {
             .as_deref()
             .map_or_else(AgentEventMetadata::default, AgentEventMetadata::of_event)
     };
+    let task_type = message.task_type().to_owned();
+    let is_addressed = !routing.to_agent_id.is_empty();
     let published = client.publish(message, routing).await?;
+    if !is_addressed {
+        let all = client.agents(ListAgentsRequest::default()).await?.agents;
+        output::aside(output::plain(&takers(&task_type, &all)));
+    }
     match args.query.json.json {
         true => output::line(json!({"eventId": published.event_id}).to_string())?,
         false => output::line(published.event_id)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Text on who takes a message that is addressed to nobody, as far as the agents that are here say it.
+fn takers(wanted: &str, agents: &[AgentEntry]) -> String {
+    if wanted.is_empty() {
+        return "it names no agent and no task type: only who subscribes to all messages has it, if anybody does; --to AGENT addresses one".to_owned();
+    }
+    let takes = |entry: &&AgentEntry| {
+        let card = entry.agent_card.clone().unwrap_or_default();
+        let mut skills = card.skills.iter();
+        let is_here = entry.state() == AgentState::Online;
+        let subscribes = entry.subscriptions.iter().any(|known| known == wanted);
+        is_here && (subscribes || skills.any(|skill| task_type(&card, skill) == wanted))
+    };
+    let takers: Vec<&str> = agents
+        .iter()
+        .filter(takes)
+        .map(|entry| entry.agent_id.as_str())
+        .collect();
+    match takers.is_empty() {
+        true => format!(
+            "no agent that is here says that it takes tasks of the type {wanted}: nobody may have it"
+        ),
+        false => format!(
+            "taken by who takes tasks of the type {wanted}: {}",
+            takers.join(", ")
+        ),
+    }
 }
 
 async fn ask(client: &Client, args: Publish, is_here: bool) -> anyhow::Result<ExitCode> {
@@ -197,8 +231,11 @@ fn print(outcome: &Outcome, json: bool) -> anyhow::Result<ExitCode> {
     let shortfall = partial::shortfall(outcome);
     let extent = Extent::of(shortfall.as_ref());
     let failed = partial::missing(shortfall.as_ref());
-    for (name, why) in &failed {
-        partial::warn(name, "failed", why);
+    failed.iter().for_each(partial::warn_missing);
+    if failed.is_empty()
+        && let Some(shortfall) = &shortfall
+    {
+        output::aside(format!("{}: {}", outcome.agent, shortfall.in_words()));
     }
     if json {
         let value = json!({
@@ -209,7 +246,7 @@ fn print(outcome: &Outcome, json: bool) -> anyhow::Result<ExitCode> {
             "error": outcome.error,
             "partial": extent != Extent::Whole,
             "undone": shortfall.and_then(|shortfall| shortfall.undone),
-            "failed": failed.iter().map(|(name, why)| json!({"agent": name, "error": why})).collect::<Vec<_>>(),
+            "failed": failed.iter().map(|missing| json!({"agent": missing.name, "error": missing.why})).collect::<Vec<_>>(),
         });
         output::line(value.to_string())?;
     } else if outcome.is_completed() {
@@ -230,6 +267,21 @@ mod tests {
     use agenthub_sdk::{Agent, Card, Skill, TaskContext};
 
     use super::*;
+
+    #[test]
+    fn who_takes_what_is_addressed_to_nobody_is_told() {
+        let entry = |state: AgentState| AgentEntry {
+            agent_id: "singer".to_owned(),
+            state: state.into(),
+            subscriptions: vec!["sing".to_owned()],
+            ..AgentEntry::default()
+        };
+        let here = [entry(AgentState::Online)];
+        assert!(takers("sing", &here).ends_with("singer"));
+        assert!(takers("dance", &here).starts_with("no agent that is here"));
+        assert!(takers("sing", &[entry(AgentState::Offline)]).starts_with("no agent"));
+        assert!(takers("", &here).contains("names no agent"));
+    }
 
     #[test]
     fn who_is_not_there_is_told() {

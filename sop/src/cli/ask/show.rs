@@ -6,13 +6,13 @@ use std::{
     time::Duration,
 };
 
-use agenthub_sdk::{Error, Outcome, proto::a2a::TaskState};
+use agenthub_sdk::{Error, Outcome, proto::a2a::TaskState, runs::Missing};
 use agenthub_terminal::{
     output,
     partial::{self, Extent},
 };
 use anyhow::{Context, anyhow};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{super::progress::Show, Asked, CANCELLED, Question, absent::Absent};
 
@@ -62,7 +62,7 @@ impl Question<'_> {
             if shortfall.is_none() {
                 failed.extend(progress.failed());
             }
-            failed.retain(|(name, _)| !progress.is_partial(name));
+            failed.retain(|missing| !progress.is_partial(&missing.name));
             failed.extend(progress.partial());
         }
         let is_any_missing = !(failed.is_empty() && absent.agents.is_empty());
@@ -95,7 +95,7 @@ impl Question<'_> {
                 "data": data,
                 "partial": is_partial,
                 "undone": shortfall.and_then(|shortfall| shortfall.undone),
-                "failed": absent.agents.iter().chain(&failed).map(|(agent, why)| json!({"agent": agent, "error": why})).collect::<Vec<_>>(),
+                "failed": without(&failed, absent),
                 "unusable": absent.unusable,
                 "agents": progress.agents(),
                 "error": (!ok).then_some(error),
@@ -139,15 +139,22 @@ impl Question<'_> {
     }
 }
 
+/// The agents and tools that the answer is without, and why.
+fn without(failed: &[Missing], absent: &Absent) -> Vec<Value> {
+    let absent = absent.agents.iter().map(|(agent, why)| (agent, why));
+    let failed = failed.iter().map(|missing| (&missing.name, &missing.why));
+    let all = absent.chain(failed);
+    all.map(|(agent, why)| json!({"agent": agent, "error": why}))
+        .collect()
+}
+
 /// Says whom the answer is without, if there is one, and which files are nobody.
-fn warn(failed: &[(String, String)], absent: &Absent, is_answered: bool) {
+fn warn(failed: &[Missing], absent: &Absent, is_answered: bool) {
     if is_answered {
         for (agent, why) in &absent.agents {
             partial::warn(agent, "could not start", why);
         }
-        for (agent, why) in failed {
-            partial::warn(agent, "failed", why);
-        }
+        failed.iter().for_each(partial::warn_missing);
     }
     for fault in absent.files() {
         output::aside(format!(
