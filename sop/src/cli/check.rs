@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{
     args::Check,
-    names::{folder_of, misspelt, unknown},
+    names::{folder_of, misspelt, steps_of_nobody, unknown},
     news::count,
     program::{Program, Settings},
     team_folder::{advised, nobody_to_lead},
@@ -115,6 +115,9 @@ async fn check(args: &Check, settings: &Settings, program: &dyn Program) -> Chec
         .map(|definition| further(definition, &written, shed, program, !args.no_connect));
     let more: Vec<Vec<Fault>> = join_all(more).await;
     checked.faults.extend(more.into_iter().flatten());
+    let leads = checked.orchestrator.as_deref();
+    let idle = leads.map(|leads| steps_of_nobody(leads, &written, shed, &misspelt));
+    checked.faults.extend(idle.into_iter().flatten());
     checked.faults.extend(misspelt);
     checked.faults.extend(unset);
     // One file after the other, in each from top to bottom.
@@ -213,11 +216,14 @@ impl Checked {
             (Some(leads), []) => format!("{} leads, and has nobody to lead", leads.name),
             (Some(leads), names) => format!("{} leads {}", leads.name, names.join(", ")),
         };
-        let is = match self.faults.is_empty() {
-            true => "is fine",
-            false => "has no errors",
+        let unread = match self.orchestrator {
+            Some(_) => "; whether they can do what the steps say, nobody checked",
+            None => "",
         };
-        format!("{} {is}: {team} ({warnings})", path.display())
+        format!(
+            "{} has no errors: {team} ({warnings}){unread}",
+            path.display()
+        )
     }
 
     fn json(&self) -> Value {

@@ -3,8 +3,13 @@
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use agenthub_mcp::toolshed::{Toolshed, closest};
+use agenthub_sdk::model::offline::steps_that_name_none;
+use agenthub_terminal::output;
 
 use crate::{Definition, Fault, Kind, Place, ToolName, asked, discover, quoted};
+
+/// The most characters of a step in a message.
+const MAX_STEP: usize = 80;
 
 /// The names that are listed in a help text.
 const MAX_SHOWN: usize = 12;
@@ -125,6 +130,36 @@ pub(super) fn misspelt(
         Some(fault.helped(help))
     });
     faults.collect()
+}
+
+/// Warnings on steps of an orchestrator that name neither an agent of the folder nor a tool of the settings; not on those of which a name
+/// is told as `misspelt`.
+pub(super) fn steps_of_nobody(
+    leads: &Definition,
+    agents: &BTreeSet<String>,
+    shed: &Toolshed,
+    misspelt: &[Fault],
+) -> Vec<Fault> {
+    let known = shed.names();
+    let names: Vec<&str> = agents.iter().chain(&known).map(String::as_str).collect();
+    let steps = steps_that_name_none(&leads.body, &names).into_iter();
+    let is_told = |step: &String| {
+        let mut names = misspelt
+            .iter()
+            .filter_map(|fault| fault.message.split('`').nth(1));
+        names.any(|name| step.contains(&format!("`{name}`")))
+    };
+    let faults = steps.filter(|step| !is_told(step)).map(|step| {
+        let message = format!("a step names nobody of the team: \"{}\"", first_words(&step));
+        Fault::warning(&leads.path, message)
+            .helped("say who is to do it (\"Ask `NAME` to …\"); nobody checked whether the one who leads can")
+    });
+    faults.collect()
+}
+
+/// The beginning of a step, on one line.
+fn first_words(step: &str) -> String {
+    output::cut(step.lines().next().unwrap_or_default(), MAX_STEP)
 }
 
 /// Places of the names that a file has asked; none where it may ask nobody, or has all tools of a server, whose names only the server
