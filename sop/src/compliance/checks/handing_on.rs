@@ -82,7 +82,7 @@ impl Handing {
         }
         if let Some(((at, _), _)) = pairs.clone().find(|(_, has)| has.is_none()) {
             let note = format!(
-                "{what} stands in what went with call {}, not word for word in its task",
+                "{what} stands in what went with call {}, but not word for word in its task",
                 at + 1
             );
             return Err(Checked::Left(Some(note)));
@@ -103,20 +103,25 @@ impl Handing {
         }
     }
 
-    /// Tells whether a call hands this on; nothing where it stands elsewhere than in the task.
+    /// Tells whether a call hands this on; nothing where it stands elsewhere than in the task, or inside of
+    /// another word.
     fn is_in(&self, call: &Call, wanted: &str) -> Option<bool> {
         if let Words::Input(name) = &self.words {
             return Some(call.inputs.get(name).is_some_and(is_anything));
         }
         let mut is_input = false;
+        let mut is_within = false;
         each_text(&call.inputs, &mut |text| {
-            is_input |= plain(text).contains(wanted)
+            is_input |= has_words(&plain(text), wanted);
+            is_within |= joined(&plain(text)).contains(&joined(wanted));
         });
         let task = plain(&call.task);
-        match task.contains(wanted) {
+        is_within |= joined(&task).contains(&joined(wanted));
+        match has_words(&task, wanted) {
             true => Some(true),
             false if is_input && self.in_task => None,
-            false if !is_input && joined(&task).contains(&joined(wanted)) => None,
+            // Inside of another word, or spelt with other hyphens.
+            false if !is_input && is_within => None,
             false => Some(is_input),
         }
     }
@@ -140,6 +145,18 @@ fn each_text(value: &Value, take: &mut impl FnMut(&str)) {
         Value::Object(fields) => fields.values().for_each(|field| each_text(field, take)),
         _ => {}
     }
+}
+
+/// True if the text has these words, and not as a part of others.
+fn has_words(text: &str, wanted: &str) -> bool {
+    let in_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '#' | '@');
+    let begins = wanted.starts_with(char::is_alphanumeric);
+    let ends = wanted.ends_with(char::is_alphanumeric);
+    text.match_indices(wanted).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let behind = text[at + wanted.len()..].chars().next();
+        !(begins && before.is_some_and(in_word) || ends && behind.is_some_and(in_word))
+    })
 }
 
 /// A text in small letters with single spaces.

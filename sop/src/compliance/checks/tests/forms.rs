@@ -141,6 +141,15 @@ fn what_goes_with_a_call_is_looked_at() {
         assert_eq!(verdict(rule, &told(kept)), Some(Kept), "{rule}");
         assert_eq!(verdict(rule, &told(broken)), Some(Broken), "{rule}");
     }
+    // A part of another word may be meant or not.
+    for (wanted, task) in [
+        ("swim", "All about swimming"),
+        ("art", "Starting now"),
+        ("lan", "The lane"),
+    ] {
+        let wanted = format!("You MUST include \"{wanted}\" in every task.");
+        assert_eq!(verdict(&wanted, &told(task)), None, "{wanted} {task}");
+    }
     // The researcher's topic is bees.
     let rule = "You MUST include \"bees\" in the task for the researcher.";
     let task =
