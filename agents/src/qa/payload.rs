@@ -10,10 +10,15 @@ use super::{
 };
 use crate::fields::{self, MOST_ITEMS};
 
+/// The fields of a draft that are read.
+const OF_A_DRAFT: [&str; 2] = ["text", "metadata"];
+
 /// A request for a review.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Payload {
     pub(super) draft: String,
+    /// The names of the draft's fields that nobody reads.
+    pub(super) unread: Vec<String>,
     /// The writer's own account of its draft's knobs.
     pub(super) claimed: Map<String, Value>,
     pub(super) criteria: Vec<Criterion>,
@@ -58,6 +63,9 @@ impl Payload {
             None => return Err("the payload has no draft".to_owned()),
         };
         let claimed = value["draft"]["metadata"]["knobs"].as_object();
+        let of_draft = value["draft"].as_object().into_iter().flatten();
+        let unread = of_draft
+            .filter(|(name, value)| !value.is_null() && !OF_A_DRAFT.contains(&name.as_str()));
         let criteria = fields.list("acceptanceCriteria")?;
         let knobs = fields.object("knobs")?;
         let brand_rules = fields.object("brandRules")?;
@@ -66,6 +74,7 @@ impl Payload {
         }
         let objective = fields.text("objective");
         Ok(Self {
+            unread: unread.map(|(name, _)| name.clone()).collect(),
             claimed: claimed.cloned().unwrap_or_default(),
             criteria: criteria_of(criteria)?,
             must_include: fields.texts("mustInclude")?,

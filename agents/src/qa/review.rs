@@ -13,7 +13,10 @@ use super::{
     payload::Payload,
     platform_rules, profile, readability, scoring,
 };
-use crate::text::{language::Language, parsed::Text, phrases::Phrases};
+use crate::text::{folded::excerpt, language::Language, parsed::Text, phrases::Phrases};
+
+/// The most fields of a draft that are told of one by one.
+const MOST_UNREAD: usize = 20;
 
 /// A draft with its checks. The same payload and the same judgement give the same review.
 #[derive(Debug)]
@@ -32,6 +35,13 @@ impl Review {
         let known = Language::named(&payload.language).or_else(|| crate::text::language::of(&text));
         let phrases = Phrases::new(&text, known);
         let mut checks = vec![something(&text), readability::check(&text, payload.max_lix)];
+        checks.extend(
+            payload
+                .unread
+                .iter()
+                .take(MOST_UNREAD)
+                .map(|field| unread(field)),
+        );
         checks.extend(clarity::checks(&text));
         checks.push(objective::check(&text, &payload.objective, known));
         if !payload.language.is_empty() {
@@ -146,6 +156,15 @@ impl Review {
             "checks": checks.iter().map(Check::to_json).collect::<Vec<_>>(),
         } })
     }
+}
+
+/// The check of a field of the draft that nobody reads. Who gives it wants it reviewed as well.
+fn unread(field: &str) -> Check {
+    let name = format!("Field {} of the draft", excerpt(field));
+    let why = "nobody reads it: of a draft, `text` is reviewed";
+    Check::new(format!("draft.{field}"), name, 0.5)
+        .rule()
+        .not_checked(why)
 }
 
 /// Tells whether there is a draft at all.

@@ -116,7 +116,7 @@ fn a_bakery() {
             ("must not contain \"5\"", "It costs 15", MET),
             ("must not contain \"car\"", "We care for your cargo", OPEN),
             ("must not contain \"car\"", "We have two cars", FAILED),
-            ("must not contain \"car\"", "We have a scar", MET),
+            ("must not contain \"car\"", "We have a scar", OPEN),
             (
                 "must not use the word \"cheap\"",
                 "The cheapest bread",

@@ -76,7 +76,7 @@ fn numbers_with_signs_around_are_written_in_several_ways() {
             ("contains \"$1000\"", "It costs $1,000.50", FAILED),
             ("must not contain \"$150\"", "It costs $1.50", MET),
             ("must not contain \"1000 %\"", "Up by 1,000%", OPEN),
-            ("must not contain \"100 guests\"", "In 2100 guests", MET),
+            ("must not contain \"100 guests\"", "In 2100 guests", OPEN),
         ],
     );
     let qa = reviewed(&json!({
@@ -122,7 +122,7 @@ fn forms_that_no_list_of_endings_has() {
             ("must not contain \"write\"", "It is written.", OPEN),
             ("must not contain \"color\"", "In every colour.", OPEN),
             ("must not contain \"organize\"", "We organise it.", OPEN),
-            ("must not contain \"thanks\"", "More than bread.", MET),
+            ("must not contain \"thanks\"", "More than bread.", OPEN),
             ("must not contain \"guarantee\"", "We guard it.", MET),
             ("must not contain \"contract\"", "Contact us.", MET),
         ],
