@@ -14,6 +14,8 @@ pub use constraints::Constraints;
 use constraints::are_criteria;
 pub(crate) use material::{Taken, meant};
 
+use crate::origin::CORTEX;
+
 /// The longest objective, in bytes.
 pub(crate) const MAX_OBJECTIVE_BYTES: usize = 64 << 10;
 /// The largest payload, in bytes of JSON.
@@ -137,6 +139,10 @@ impl Brief {
                 return Err(Fault::new("agent", why));
             }
             is_name("agent", agent, MAX_AGENT_BYTES)?;
+            if agent == CORTEX {
+                let why = "is cortex, who would wait for itself: leave it out to talk with Cortex";
+                return Err(Fault::new("agent", why));
+            }
         }
         let payload = Value::Object(self.payload.clone());
         is_short("payload", payload.to_string().len(), MAX_PAYLOAD_BYTES)?;
@@ -147,9 +153,9 @@ impl Brief {
             }
         }
         self.constraints.check()?;
-        match self.mode {
-            Mode::Chat => self.constraints.suits_a_chat()?,
-            Mode::App => self.payload_is_held_to()?,
+        self.payload_is_held_to()?;
+        if self.mode == Mode::Chat {
+            self.constraints.suits_a_chat()?;
         }
         self.budget.check()
     }

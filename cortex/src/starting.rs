@@ -14,7 +14,7 @@ use tokio::time::{timeout, timeout_at};
 
 use crate::{
     asked::Asked,
-    brief::Brief,
+    brief::{Brief, Fault},
     handle::Handle,
     live::{Active, Begun, Coming, Place, Stage, StartError},
     orchestrator::{capabilities, inputs},
@@ -109,10 +109,11 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// An approval names what nobody offers, or a field is not as anybody takes it.
+    /// An approval names what nobody offers, a field is not as anybody takes it, or the agent to talk with is none that is known.
     async fn suits_the_agents(&self, brief: &Brief) -> Result<(), StartError> {
         let constraints = &brief.constraints;
-        if constraints.approvals.is_empty()
+        if brief.agent.is_none()
+            && constraints.approvals.is_empty()
             && constraints.acceptance_criteria.is_empty()
             && brief.payload.is_empty()
         {
@@ -128,6 +129,13 @@ impl Handle {
             let offered = capabilities(&cards);
             let named = constraints.names_offered(offered.iter().map(String::as_str));
             let suits = named.and_then(|()| brief.suits(&inputs(&cards)));
+            let suits = suits.and_then(|()| match &brief.agent {
+                Some(agent) if directory.get(agent).is_none() => Err(Fault {
+                    at: "agent".to_owned(),
+                    why: format!("is nobody: {}", directory.absence(agent)),
+                }),
+                _ => Ok(()),
+            });
             // Without Cortex in it the view is not there yet, and nothing can be told.
             let is_there = directory.get(CORTEX).is_some();
             if is_there && suits.is_ok() {

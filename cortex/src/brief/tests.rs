@@ -50,6 +50,18 @@ fn everything_has_bounds_and_a_fault_names_its_field() {
             "`agent` is empty",
         ),
         (
+            json!({"objective": "o", "mode": "chat", "agent": "cortex"}),
+            "`agent` is cortex, who would wait for itself",
+        ),
+        (
+            json!({"objective": "o", "mode": "chat", "agent": "qa", "payload": {"acceptanceCriteria": [""]}}),
+            "`payload.acceptanceCriteria[0]` is empty",
+        ),
+        (
+            json!({"objective": "o", "mode": "chat", "payload": {"acceptanceCriteria": [{"txet": "a"}]}}),
+            "`payload.acceptanceCriteria[0].txet` is no field",
+        ),
+        (
             json!({"objective": "o", "threadId": "a\nb"}),
             "`threadId` has control characters",
         ),
