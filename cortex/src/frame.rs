@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use agenthub_proto::{cortex::Frame as Wire, json};
-use agenthub_sdk::{model::Usage, runs::Shortfall};
+use agenthub_sdk::{
+    model::{Undone, Usage},
+    runs::Shortfall,
+};
 use serde_json::{Value, json};
 
 /// One thing that a turn shows.
@@ -56,6 +59,10 @@ pub(crate) struct Handoff {
     pub(crate) task_id: String,
     /// The agent's words, or the task's end.
     pub(crate) text: String,
+    /// State of the task that has ended; empty of one that has not.
+    pub(crate) state: String,
+    /// Extent of what its result lacks.
+    pub(crate) undone: Option<Undone>,
 }
 
 /// Phase of a handoff.
@@ -222,10 +229,18 @@ impl Handoff {
 
     fn data(&self) -> Value {
         let mut data = json!({"from": self.from, "to": self.to});
-        for (key, value) in [("taskId", &self.task_id), ("text", &self.text)] {
+        let texts = [
+            ("taskId", &self.task_id),
+            ("text", &self.text),
+            ("state", &self.state),
+        ];
+        for (key, value) in texts {
             if !value.is_empty() {
                 data[key] = value.as_str().into();
             }
+        }
+        if let Some(undone) = self.undone {
+            data["undone"] = json!(undone);
         }
         data
     }
@@ -263,6 +278,8 @@ mod tests {
             to: if is_back { "cortex" } else { "agent_echo" }.to_owned(),
             task_id: "t1".to_owned(),
             text: text.to_owned(),
+            state: if is_back { "completed" } else { "" }.to_owned(),
+            undone: None,
         })
     }
 

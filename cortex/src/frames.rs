@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use agenthub_proto::{cortex::Frame as Wire, json};
 use agenthub_sdk::{
     internal::redacted_value,
-    model::Usage,
+    model::{Undone, Usage},
     runs::{
         DelegationResult, RunEvent, RunOutcome, RunStarted, Shortfall, Spent, StepId, StepRequest,
         StepResult, Strategy, journal::Entry,
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use self::workflow::WORKFLOW;
 use crate::{
-    chat::{projection::Projection, turn::ChatTurn},
+    chat::{lacking::is_denied, projection::Projection, proxied::PROXIED_CHAT, turn::ChatTurn},
     frame,
     orchestrator::Orchestrator,
 };
@@ -312,6 +312,11 @@ impl Frames {
                     && let Some(shortfall) = Shortfall::of(&delegated.data)
                 {
                     data["undone"] = json!(shortfall.extent());
+                } else if let StepResult::DelegationEnded(delegated) = result
+                    && self.strategy == PROXIED_CHAT
+                    && is_denied(&agent, &delegated.data)
+                {
+                    data["undone"] = json!(Undone::Part);
                 }
                 let returned = Draft::new("handoff", "returned").data(data);
                 let metrics =

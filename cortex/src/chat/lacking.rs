@@ -89,7 +89,7 @@ fn denied(agent: &str, data: &Value) -> Option<String> {
         ..Constraints::default()
     };
     match Verdicts::alone(Some(&review)).standing(&constraints) {
-        Standing::Met => None,
+        Standing::Met => unjudged(&review),
         Standing::Unmet(why) | Standing::Unchecked(why) | Standing::NotReviewed(why) => {
             let issues = match review.issues.as_slice() {
                 [] => String::new(),
@@ -99,6 +99,23 @@ fn denied(agent: &str, data: &Value) -> Option<String> {
             Some(format!("{why}{issues}"))
         }
     }
+}
+
+/// True if a review among the data does not let pass what was reviewed, or leaves open a part of what was asked for.
+pub(crate) fn is_denied(agent: &str, data: &[Value]) -> bool {
+    data.iter().any(|data| denied(agent, data).is_some())
+}
+
+/// Checks without a verdict, of a review that was asked for without any rule: the review as a whole is what was asked for.
+fn unjudged(review: &Review) -> Option<String> {
+    let is_rule = |check: &Value| check["rule"] == true || check["criterion"].is_string();
+    let open = review
+        .checks
+        .iter()
+        .filter(|check| check["verdict"] == "not_checked");
+    let open: Vec<&str> = open.filter_map(|check| check["name"].as_str()).collect();
+    let is_open = !open.is_empty() && !review.checks.iter().any(is_rule);
+    is_open.then(|| format!("no rule was given, and nobody checked: {}", open.join("; ")))
 }
 
 #[cfg(test)]
@@ -189,6 +206,11 @@ mod tests {
         let check = |verdict: &str| json!({"name": "Says when", "rule": true, "verdict": verdict});
         let whole = json!({"pass": true, "score": 0.9, "checks": [check("pass")]});
         assert_eq!(said(whole, "review"), [""; 0]);
+        let asked_nothing = json!({"pass": true, "score": 0.9, "checks": [{"name": "Clarity", "verdict": "not_checked"}, {"name": "Words", "verdict": "pass"}]});
+        assert_eq!(
+            said(asked_nothing, "review"),
+            ["no rule was given, and nobody checked: Clarity"]
+        );
         let failed = json!({"pass": false, "score": 0.2, "issues": ["too_long: cut it."], "checks": [check("fail")]});
         assert_eq!(
             said(failed.clone(), "review"),

@@ -20,7 +20,7 @@ mod floor;
 mod frame_feed;
 pub(crate) mod history;
 mod inbox;
-mod lacking;
+pub(crate) mod lacking;
 pub(crate) mod outcome;
 mod partial;
 pub(crate) mod projection;

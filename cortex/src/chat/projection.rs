@@ -10,7 +10,7 @@ use agenthub_sdk::{
     },
 };
 
-use super::{outcome::AWAY, turn::Question};
+use super::{lacking::is_denied, outcome::AWAY, turn::Question};
 use crate::{
     frame::{Frame, Handoff, Phase, Stage},
     origin::CORTEX,
@@ -137,6 +137,8 @@ impl Projection {
             to: CORTEX.to_owned(),
             task_id,
             text: returned(result).to_owned(),
+            state: state_of(result).to_owned(),
+            undone: undone(result),
         })]
     }
 
@@ -172,6 +174,8 @@ pub(crate) fn handoff(stage: Stage, sent: &SentHandoff, text: &str) -> Frame {
         to,
         task_id: sent.task_id.clone(),
         text: text.to_owned(),
+        state: String::new(),
+        undone: None,
     })
 }
 
@@ -192,10 +196,33 @@ pub fn phase_of(step: &StepId) -> Phase {
     }
 }
 
+/// State of the task that ended so.
+fn state_of(result: &StepResult) -> &str {
+    match result {
+        StepResult::DelegationEnded(DelegationResult { state, .. }) => state,
+        StepResult::Failed(failure) if failure.is_retryable => crate::chat::outcome::TIMED_OUT,
+        StepResult::Failed(_) => crate::chat::outcome::LOST,
+        _ => "cancelled",
+    }
+}
+
+/// Extent of what the result of a completed task lacks.
+fn undone(result: &StepResult) -> Option<Undone> {
+    match result {
+        StepResult::DelegationEnded(DelegationResult {
+            agent, state, data, ..
+        }) if state == "completed" => match Shortfall::of(data) {
+            Some(shortfall) => Some(shortfall.extent()),
+            None => is_denied(agent, data).then_some(Undone::Part),
+        },
+        _ => None,
+    }
+}
+
 fn returned(result: &StepResult) -> &str {
     match result {
-        StepResult::DelegationEnded(DelegationResult { state, data, .. }) => match &**state {
-            "completed" => match Shortfall::of(data).map(|shortfall| shortfall.extent()) {
+        StepResult::DelegationEnded(DelegationResult { state, .. }) => match &**state {
+            "completed" => match undone(result) {
                 None => "is done",
                 Some(Undone::Part) => "has done a part of it",
                 Some(Undone::All) => "did nothing of it",
