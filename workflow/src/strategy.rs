@@ -19,9 +19,12 @@ pub(crate) mod tests;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use agenthub_sdk::runs::{
-    self, Effect, Facts, Memory, Next, RunOutcome, StepId, StepResult, Strategy,
-    workflow_step::TIME_LIMIT,
+use agenthub_sdk::{
+    model::Undone,
+    runs::{
+        self, Effect, Facts, Memory, Next, RunOutcome, Shortfall, StepId, StepResult, Strategy,
+        workflow_step::TIME_LIMIT,
+    },
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -161,7 +164,7 @@ fn next(facts: &Facts, reading: &Reading) -> Next {
         }
         Standing::Failed(failure) => failure.to_string(),
         Standing::Done(_) => match result(workflow, &scope) {
-            Ok(outcome) => return Next::Finish(outcome),
+            Ok(outcome) => return Next::Finish(lacking(outcome, evaluation.lacks)),
             Err(error) => format!("the output: {error}"),
         },
     };
@@ -181,6 +184,18 @@ fn result(workflow: &Workflow, scope: &Scope<'_>) -> Result<RunOutcome, String> 
     };
     let data = json!({ "output": output });
     Ok(RunOutcome::with_data(text, data))
+}
+
+/// The result with what it lacks, as some of the steps were done in part.
+fn lacking(outcome: RunOutcome, results: Vec<Value>) -> RunOutcome {
+    match outcome {
+        RunOutcome::Completed { text, data, .. } if !results.is_empty() => RunOutcome::Completed {
+            text,
+            data,
+            lacks: Some(Box::new(Shortfall::new(Some(Undone::Part), results))),
+        },
+        whole => whole,
+    }
 }
 
 /// The outputs of steps by their names.

@@ -72,7 +72,11 @@ impl Conductor for Workflows {
 
     /// spec: EXE-1.2, EXE-1.3
     fn begin(&self, task: &TaskContext) -> Result<Beginning, Failure> {
-        let data = task.data().unwrap_or_default();
+        let Some(data) = task.data().filter(Value::is_object) else {
+            return Err(Failure::rejected(format!(
+                "{NAME} takes a workflow as data (`workflow`, and its `input`), not words: `agenthub workflow run FILE` sends one"
+            )));
+        };
         let request: RunRequest = serde_json::from_value(data).map_err(|error| {
             Failure::rejected(format!("this is no request for a workflow: {error}"))
         })?;
@@ -155,6 +159,10 @@ pub(super) fn reply(
         RunOutcome::Completed { text, data, .. } => {
             let mut message = Message::new(Role::Agent, text);
             message.content.push(Part::data(&shaped(&data["output"])));
+            let lacks = outcome
+                .shortfall()
+                .map(|lacks| Part::data(&lacks.to_json()));
+            message.content.extend(lacks);
             Ok(message.into())
         }
         RunOutcome::Failed { error } => Err(Failure::failed(error)),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use agenthub_sdk::runs::{
-    self, DelegationResult, Effect, Handoff, StepResult,
+    self, DelegationResult, Effect, Handoff, Shortfall, StepResult,
     workflow_step::{attempt_of, did_nothing, pause_of},
 };
 use serde_json::{Map, Value, json};
@@ -194,7 +194,7 @@ impl Evaluation<'_> {
         match self.result(step) {
             None => Attempt::Open,
             Some(StepResult::DelegationEnded(ended)) => match &*ended.state {
-                "completed" => match did_nothing(ended) {
+                "completed" => match self.lacking(ended) {
                     Some(why) => Attempt::Failed(why, false),
                     None if is_plan => {
                         let output = ended.data.first().map(|data| data["output"].clone());
@@ -217,6 +217,21 @@ impl Evaluation<'_> {
             Some(StepResult::Cancelled) => Attempt::Cancelled,
             Some(_) => Attempt::Failed(another_kind(), false),
         }
+    }
+
+    /// The reason why a completed task counts as failed: it did nothing. What a result lacks is remembered.
+    fn lacking(&mut self, ended: &DelegationResult) -> Option<String> {
+        let nothing = did_nothing(ended);
+        if nothing.is_none()
+            && let Some(shortfall) = Shortfall::of(&ended.data)
+        {
+            let why = shortfall.in_words();
+            let lacks = json!({"agent": who(ended), "state": "completed", "lacks": why});
+            if !self.lacks.contains(&lacks) {
+                self.lacks.push(lacks);
+            }
+        }
+        nothing
     }
 }
 

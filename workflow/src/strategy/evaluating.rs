@@ -34,6 +34,8 @@ pub(super) struct Evaluation<'a> {
     pub(super) wanted: Vec<runs::Step>,
     /// Compensations of the completed steps.
     pub(super) undo: Vec<Undo>,
+    /// Results of agents that are a part of what their steps asked for, in the form of a shortfall's results.
+    pub(super) lacks: Vec<Value>,
     /// End of the time of the branch that is gone through.
     pub(super) deadline_ms: Option<u64>,
 }
@@ -94,6 +96,7 @@ impl<'a> Evaluation<'a> {
             notes: BTreeMap::new(),
             wanted: Vec::new(),
             undo: Vec::new(),
+            lacks: Vec::new(),
             deadline_ms: None,
         }
     }

@@ -110,3 +110,24 @@ steps:
     assert_eq!(sent.handoff.payload, Some(json!({ "token": key })));
     assert_eq!(sent.handoff.metadata[SECRETS], json!(["KEY"]));
 }
+
+#[test]
+fn a_step_whose_agent_gave_a_part_leaves_the_workflow_done_in_part() {
+    let workflow = "
+steps:
+  a: { agent: x, text: one }
+  b: { agent: x, text: two, depends_on: [a] }
+";
+    let (outcome, _) = played(workflow, json!({}), |step, _| match step {
+        "a" => done(json!({"partial": true, "undone": "part", "results": []})),
+        _ => done(json!({"n": 1})),
+    });
+    assert!(output(&outcome).is_object(), "there is an output");
+    let lacks = outcome.shortfall().expect("a part is missing");
+    assert!(
+        !lacks.is_nothing() && lacks.missing().len() == 1,
+        "{lacks:?}"
+    );
+    let (whole, _) = played(workflow, json!({}), |_, _| done(json!({"n": 1})));
+    assert_eq!(whole.shortfall(), None);
+}
