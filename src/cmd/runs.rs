@@ -38,6 +38,14 @@ const LOOKED_AT: usize = 2_000;
 /// The exit code of two runs that differ.
 const DIFFER: u8 = 3;
 
+/// A request that is wrong is wrong usage.
+fn usage(trouble: Trouble) -> anyhow::Error {
+    match trouble {
+        Trouble::Invalid { why, .. } => WrongUsage(why).into(),
+        trouble => trouble.into(),
+    }
+}
+
 /// Shows, cancels and resumes runs, and answers what they ask.
 pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitCode> {
     if let Runs::Watch { .. } = args {
@@ -61,10 +69,11 @@ pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitC
                 mode: mode.unwrap_or_default(),
                 ..Default::default()
             };
-            let (runs, hidden) = match all {
-                true => (line.list(request, first).await?, 0),
-                false => line.list_asked(request, first).await?,
+            let listed = match all {
+                true => line.list(request, first).await.map(|runs| (runs, 0)),
+                false => line.list_asked(request, first).await,
             };
+            let (runs, hidden) = listed.map_err(usage)?;
             match json.json {
                 true => runs.iter().try_for_each(output::json)?,
                 false => {
@@ -215,7 +224,7 @@ pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitC
                 id: run_id(&line, id).await?,
                 metrics: Some(convert::to_struct(&Value::Object(metrics))),
             };
-            let run = line.record(request).await?;
+            let run = line.record(request).await.map_err(usage)?;
             match json.json {
                 true => output::json(&run)?,
                 false => output::line(format!("the results of run {} are kept", run.id))?,

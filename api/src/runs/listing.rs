@@ -128,6 +128,9 @@ impl Inner {
                 break;
             }
             let Some((shelf, listed)) = merge.next().await? else {
+                if page.runs.is_empty() && query.page_token.is_none() {
+                    query.mode_is_known()?;
+                }
                 return Ok(page);
             };
             let is_shown = |view: &RunView| view.id == listed.run.as_str();
@@ -139,6 +142,9 @@ impl Inner {
                 Ok(_) | Err(Error::NotFound { .. }) => {}
                 Err(error) => tracing::warn!(run = %listed.run, %error, "a run cannot be shown"),
             }
+        }
+        if page.runs.is_empty() && query.page_token.is_none() {
+            query.mode_is_known()?;
         }
         page.next = merge.has_more().await?.then(|| merge.token());
         Ok(page)
@@ -159,6 +165,17 @@ impl Inner {
             .collect()
     }
 }
+
+/// The modes of runs, and the strategies of those that agents have of their own accord.
+const MODES: [&str; 7] = [
+    "app",
+    "chat",
+    "workflow",
+    "tool_loop",
+    "orchestrator",
+    "chat_turn",
+    "proxied_chat",
+];
 
 impl ListQuery {
     /// The selection as a journal knows it.
@@ -183,6 +200,22 @@ impl ListQuery {
             states,
             before: None,
             limit,
+        }
+    }
+
+    /// # Errors
+    ///
+    /// The mode is none that is known. Agents may have runs of other strategies, so this counts only where no run has it.
+    fn mode_is_known(&self) -> Result<(), Error> {
+        match &self.mode {
+            Some(mode) if !MODES.contains(&mode.as_str()) => Err(Error::Invalid {
+                at: "mode".to_owned(),
+                why: format!(
+                    "is {mode}, which no run has; the modes are {}",
+                    MODES.join(", ")
+                ),
+            }),
+            _ => Ok(()),
         }
     }
 

@@ -3,12 +3,19 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use agenthub_cortex::{CORTEX, RESULTS, results_of};
-use agenthub_sdk::runs::{Budget, RunEvent, RunId, RunOutcome, RunStarted, Spent, journal};
+use agenthub_sdk::runs::{
+    Budget, RunEvent, RunId, RunOutcome, RunStarted, Spent, journal, model::Undone,
+};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::{Inner, error::Error, reading::ANSWER, resources::RunView};
+use super::{
+    Inner,
+    error::Error,
+    reading::ANSWER,
+    resources::{RunState, RunView},
+};
 
 /// The most numbers at one time.
 const MAX_METRICS: usize = 64;
@@ -30,6 +37,12 @@ impl Inner {
                 run: id.to_owned(),
                 state: view.state.label().to_owned(),
             });
+        }
+        // A result of which a part is there can have results.
+        if view.state != RunState::Completed || view.undone == Some(Undone::All) {
+            return Err(Error::Unsuitable(format!(
+                "run {id} made nothing that could have results"
+            )));
         }
         match timeout(ANSWER, self.keep_results(id, &metrics)).await {
             Ok(Ok(())) => Ok(view),
@@ -81,6 +94,10 @@ fn check(metrics: &Map<String, Value>) -> Result<(), Error> {
         if !value.is_number() {
             return invalid(format!("metrics.{name}"), "is no number".to_owned());
         }
+        if value.as_f64().is_some_and(|number| number < 0.0) {
+            let why = format!("is {value}: what became of a result is counted from 0");
+            return invalid(format!("metrics.{name}"), why);
+        }
     }
     Ok(())
 }
@@ -99,6 +116,7 @@ mod tests {
             (json!({}), "metrics"),
             (json!({"": 1}), "metrics"),
             (json!({"clicks": "12"}), "metrics.clicks"),
+            (json!({"clicks": -3}), "metrics.clicks"),
         ] {
             let Err(Error::Invalid { at: found, .. }) = check(metrics) else {
                 panic!("{at} is taken");

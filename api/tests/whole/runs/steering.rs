@@ -179,6 +179,13 @@ async fn a_run_is_called_back_together_with_what_it_has_out() {
     let shown = frames(&mut client, &run.id, 0).await;
     assert_eq!(kinds(&shown).last(), Some(&"error"));
     assert_eq!(get(&mut client, &run.id).await.state, "cancelled");
+    let record = RecordResultsRequest {
+        id: run.id.clone(),
+        metrics: Some(json::to_struct(&json!({"clicks": 12}))),
+    };
+    let refused = client.record_results(record).await;
+    let refused = refused.expect_err("it made nothing");
+    assert!(refused.message().contains("made nothing"), "{refused}");
     world.end().await;
 }
 
