@@ -140,7 +140,7 @@ fn an_agent_that_never_was_is_an_error_at_once_and_names_who_may_be_meant() {
         "hi",
     ];
     let named = system.run(&run, "");
-    assert_eq!(named.code, Some(1), "{named:?}");
+    assert_eq!(named.code, Some(2), "{named:?}");
     assert!(named.stderr.contains(why), "{named:?}");
 
     // Without waiting, it may still come.

@@ -175,7 +175,7 @@ fn a_folder_of_somebody_else_makes_a_team() {
     assert_eq!(value["agents"][0]["version"], "2.1");
 
     let (finished, value) = ask(&system, "theirs", "Shorten texts: It rained on 12 days.");
-    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert_eq!(finished.code, Some(3), "nobody shortened it: {finished:?}");
     let answer = value["answer"].as_str().unwrap_or_default();
     for part in [
         "It rained on 12 days.",

@@ -30,7 +30,7 @@ fn a_team_on_a_hub_is_there_for_everybody() {
     let ask = || system.run(&["sop", "ask", "--json", "team", WORDS], "");
     let (first, second) = (ask(), ask());
     for finished in [&first, &second] {
-        assert_eq!(finished.code, Some(0), "{finished:?}");
+        assert_eq!(finished.code, Some(3), "nobody wrote it: {finished:?}");
         let value = json_of(finished);
         assert_eq!(asked(&value), ["researcher", "article-writer", "critic"]);
     }
@@ -38,7 +38,7 @@ fn a_team_on_a_hub_is_there_for_everybody() {
 
     let words = "Check this: The hub is fast. Very fast.";
     let direct = system.run(&["publish", "--to", "critic", "--wait", words], "");
-    assert_eq!(direct.code, Some(0), "{direct:?}");
+    assert_eq!(direct.code, Some(3), "nobody judged it: {direct:?}");
     let counted = "It has 6 words. It keeps to the limit of 250 words.";
     assert!(direct.stdout.starts_with(counted), "{direct:?}");
     let data = ["tasks", "list", "--json"];
@@ -123,7 +123,11 @@ fn a_team_that_is_killed_goes_on_where_it_was_and_the_answer_comes() {
     let _team = up();
     brain.let_go();
     let finished = asking.finish("");
-    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert_eq!(
+        finished.code,
+        Some(3),
+        "nobody read the steps: {finished:?}"
+    );
     let value = json_of(&finished);
     assert!(
         value["answer"]
@@ -176,7 +180,11 @@ fn outlives(end: impl FnOnce(Process)) {
     end(first);
     brain.let_go();
     let finished = second.finish("");
-    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert_eq!(
+        finished.code,
+        Some(3),
+        "nobody read the steps: {finished:?}"
+    );
     assert!(
         finished.stdout.contains("It was worth the wait."),
         "{finished:?}"
@@ -215,6 +223,10 @@ fn a_team_that_stays_is_left_alone_however_long_it_takes() {
     std::thread::sleep(Duration::from_secs(4));
     brain.let_go();
     let finished = asking.finish("");
-    assert_eq!(finished.code, Some(0), "{finished:?}");
+    assert_eq!(
+        finished.code,
+        Some(3),
+        "nobody read the steps: {finished:?}"
+    );
     assert!(!finished.stderr.contains("left the hub"), "{finished:?}");
 }

@@ -40,6 +40,85 @@ fn what_nobody_of_a_team_does_is_said_and_does_not_leave_with_0() {
     );
 }
 
+/// spec: SOP-8.7
+#[test]
+fn a_step_that_nobody_does_is_named_by_a_check_and_by_the_answer() {
+    let system = System::bare("127.0.0.1:1".to_owned());
+    let steps = "1. Ask `counter` to check the text.\n2. Translate it into French.\n3. Ask `ghost` to print it three times.\n4. Answer with what `counter` says.\n";
+    let lead = LEAD.split("1. Ask").next().unwrap_or_default().to_owned() + steps;
+    write(&system, "team/lead.md", &lead);
+    write(&system, "team/counter.md", COUNTER);
+    let checked = system.run(&["sop", "check", "team"], "");
+    assert!(!checked.stdout.contains("is fine"), "{checked:?}");
+    for part in ["Translate it into French.", "`ghost`"] {
+        assert!(checked.stderr.contains(part), "{part}: {checked:?}");
+    }
+    let asked = system.run(
+        &["sop", "ask", "--here", "team", "check this: It rains."],
+        "",
+    );
+    assert_eq!(asked.code, Some(3), "{asked:?}");
+    assert!(
+        asked.stdout.contains("Nobody did: \"Translate"),
+        "{asked:?}"
+    );
+}
+
+/// spec: ORC-2.1
+#[test]
+fn a_request_of_which_a_part_was_handed_to_nobody_does_not_leave_with_0() {
+    let (system, _up) = System::up();
+    let chat = |words: &str| system.chat(&format!("{words}\n"));
+    for words in [
+        "echo hi, then write a leaflet",
+        "echo hi and translate into French",
+        "echo hi twice",
+        "ask agent_echo to fix the sink",
+    ] {
+        let asked = chat(words);
+        assert_eq!(asked.code, Some(3), "{words}: {asked:?}");
+        assert!(
+            asked.stdout.contains("No language model looked"),
+            "{asked:?}"
+        );
+    }
+    for words in ["echo hello there", "echo \"hi, then write a leaflet\""] {
+        assert_eq!(chat(words).code, Some(0), "{words}");
+    }
+    let modes = system.run(&["runs", "list", "--mode", "nonsense"], "");
+    assert_eq!(modes.code, Some(2), "{modes:?}");
+    assert!(modes.stderr.contains("app, chat"), "{modes:?}");
+    let run = ["run", "--mode", "chat", "--objective", "hi", "--agent"];
+    for agent in ["cortex", "nobody"] {
+        let refused = system.run(&[&run[..], &[agent]].concat(), "");
+        assert_eq!(refused.code, Some(2), "{agent}: {refused:?}");
+    }
+}
+
+/// spec: ORC-2.3
+#[test]
+fn the_payload_of_a_chat_is_handed_on_and_what_nobody_reads_is_told() {
+    let system = System::bare("127.0.0.1:1".to_owned());
+    let draft = "objective: Review the draft\nmode: chat\npayload:\n  draft: {text: The library opens on Monday., title: Great liberry}\n";
+    write(&system, "b.yaml", draft);
+    let unnamed = system.run(&["run", "--here", "b.yaml"], "");
+    assert_eq!(unnamed.code, Some(3), "{unnamed:?}");
+    assert!(
+        unnamed.stdout.contains("The library opens on Monday."),
+        "{unnamed:?}"
+    );
+    assert!(unnamed.stderr.contains("◐ qa"), "{unnamed:?}");
+    let named = system.run(&["run", "--here", "--agent", "qa", "b.yaml"], "");
+    assert_eq!(named.code, Some(3), "{named:?}");
+    assert!(
+        named
+            .stdout
+            .contains("Field title of the draft: not checked"),
+        "{named:?}"
+    );
+    assert!(named.stderr.contains("◐ qa"), "{named:?}");
+}
+
 /// spec: SOP-4.1
 #[test]
 fn who_has_nobody_to_lead_is_not_called_fine() {
