@@ -6,7 +6,7 @@
 #[cfg(feature = "otlp")]
 pub use crate::spans::{Telemetry, TelemetryError};
 pub use crate::{
-    agent::{BeginError, RunStarter},
+    agent::{BeginError, ExecuteError, Executed, ExecutedRun, RunStarter},
     conductor::{Beginning, Conductor, Identity},
     handing_over::HandedOver,
     spans::{SpanSink, Spans},

@@ -10,9 +10,12 @@ use std::{
 use agenthub_proto::a2a::AgentCard;
 use agenthub_runs::Journal;
 use futures_util::FutureExt;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::Notify,
+};
 
-use super::{Agent, AgentType, Handler, RunningAgent, runs::Keep};
+use super::{Agent, AgentType, Handler, RunningAgent, duty::Duty, runs::Keep};
 use crate::{
     Conductor, Error, IntoOutput, Reply, Skill, SpanSink, TaskContext,
     card::{declare, undeclared},
@@ -35,6 +38,7 @@ pub struct AgentBuilder {
     pub(super) watch_agents: bool,
     pub(super) drain_timeout: Duration,
     pub(super) keep: Keep,
+    pub(super) duty: Duty,
     pub(super) connect_timeout: Option<Duration>,
     pub(super) connector: Option<Connector>,
     pub(super) clock: Clock,
@@ -57,6 +61,7 @@ impl AgentBuilder {
             watch_agents: false,
             drain_timeout: Duration::from_secs(10),
             keep: Keep::default(),
+            duty: Duty::default(),
             connect_timeout: None,
             connector: None,
             clock: SystemTime::now,
@@ -147,6 +152,14 @@ impl AgentBuilder {
     #[must_use]
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
         self.journal = Some(journal);
+        self
+    }
+
+    /// Writes the runs of messages down in the [journal](Self::journal), which must survive the process, and leaves them to executors
+    /// ([`Agent::execute`]). `recorded` is notified of each run.
+    #[must_use]
+    pub fn record_runs(mut self, recorded: Arc<Notify>) -> Self {
+        self.duty = Duty::Record(recorded);
         self
     }
 
@@ -270,6 +283,13 @@ impl AgentBuilder {
             return Err(Error::Invalid(format!(
                 "the {} {} has no handler and no model: add .on(&skill, handler) or .model(\"provider/model\")",
                 parts.agent_type.as_str(),
+                parts.card.name
+            )));
+        }
+        let is_durable = parts.journal.as_ref().is_some_and(|j| j.is_durable());
+        if parts.duty.recorder().is_some() && !is_durable {
+            return Err(Error::Invalid(format!(
+                "{} leaves its runs to executors, which needs a journal that survives the process: add .journal(...)",
                 parts.card.name
             )));
         }

@@ -11,7 +11,9 @@ use tokio::{
 };
 
 use super::{
-    InFlightGuard, StopReason, ending,
+    InFlightGuard, StopReason,
+    duty::End,
+    ending,
     giving_up::{self, GivingUp},
     hosted::Hosted,
     origin::Origin,
@@ -108,7 +110,28 @@ impl Conducted {
     /// Drives a run from its beginning. Returns what is to be given back for others, if it was not handled.
     pub(super) async fn run(mut self, beginning: Beginning) -> Option<Lease> {
         let hand = self.open(Some(beginning.started)).await?;
+        if let Some(recorded) = self.runs.duty.recorder() {
+            // An executor waits for the lease otherwise.
+            let _ = timeout(ANSWER, hand.release()).await;
+            recorded.notify_one();
+            return None;
+        }
         self.drive(hand, beginning.world, None).await
+    }
+
+    /// True if the message comes for the first time, and its task is at work already: it is not the one with which the task began.
+    pub(super) async fn is_follow_up(&self) -> bool {
+        if self.context.attempt() > 1 || self.context.task_id().is_empty() {
+            return false;
+        }
+        let task = self.context.client().task(self.context.task_id(), -1).await;
+        task.is_ok_and(|task| task.state() != TaskState::Submitted)
+    }
+
+    /// Leaves a message to the executor that has its run, or will have it.
+    pub(super) async fn leave_to_executor(mut self) -> Option<Lease> {
+        ending::acknowledge(&self.context, self.lease.take()).await;
+        None
     }
 
     /// Goes on with a run that began earlier. Returns what is to be given back for others, if it was not handled.
@@ -307,6 +330,9 @@ impl Conducted {
         Ok(match result {
             Ok(outcome) => {
                 tracing::debug!(run = %self.held.run(), outcome = outcome.label(), "a run is over");
+                if let Some(execution) = self.runs.duty.execution() {
+                    execution.ends(End::Over(outcome));
+                }
                 ending::acknowledge(&self.context, lease).await;
                 None
             }

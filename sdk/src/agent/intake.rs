@@ -46,6 +46,8 @@ pub(super) struct QueuedRun {
     pub(super) conducted: Conducted,
     /// The beginning of the run, if it has one.
     begun: Result<Option<RunStarted>, journal::JournalError>,
+    /// The message is of a task that an executor has a run of.
+    is_follow_up: bool,
     span: Span,
 }
 
@@ -189,6 +191,7 @@ impl Dispatcher {
                 guard: job.guard,
             },
             begun: Ok(None),
+            is_follow_up: false,
             span,
         };
         if self.runs.journal().is_none() {
@@ -206,7 +209,14 @@ impl Dispatcher {
             if let Err(error @ journal::JournalError::Unreadable { .. }) = &begun {
                 giving_up::close(&runs, &run, &error.to_string()).await;
             }
-            let found = Box::new(QueuedRun { begun, ..found });
+            let is_follow_up = runs.duty.recorder().is_some()
+                && matches!(&begun, Ok(None))
+                && found.conducted.is_follow_up().await;
+            let found = Box::new(QueuedRun {
+                begun,
+                is_follow_up,
+                ..found
+            });
             Done::Read {
                 conversation,
                 found,
@@ -219,6 +229,7 @@ impl Dispatcher {
         let QueuedRun {
             mut conducted,
             begun,
+            is_follow_up,
             span,
         } = found;
         let run = conducted.held.run().clone();
@@ -231,7 +242,15 @@ impl Dispatcher {
                         self.context(origin, attempt, scope, &conducted.guard, true);
                     conducted.context.is_run(&run);
                 }
-                self.spawn_run(conducted.context.clone(), conducted.take_up(), false, span);
+                let context = conducted.context.clone();
+                match self.runs.duty.recorder() {
+                    Some(_) => self.spawn_run(context, conducted.leave_to_executor(), false, span),
+                    None => self.spawn_run(context, conducted.take_up(), false, span),
+                }
+            }
+            Ok(None) if is_follow_up => {
+                let context = conducted.context.clone();
+                self.spawn_run(context, conducted.leave_to_executor(), false, span);
             }
             Ok(None) => match conducted.begin().instrument(span.clone()).await {
                 Ok(beginning) => {
@@ -271,9 +290,13 @@ impl Dispatcher {
             // It is found again when the message before it is done with.
             return;
         }
-        let conductor = self
-            .handlers
-            .conductor(&origin.message, &origin.routing, &strategy);
+        let execution = self.runs.duty.execution();
+        let conductor = match execution.and_then(|execution| execution.give_up.as_deref()) {
+            Some(why) => Some(GivingUp::because(why)),
+            None => self
+                .handlers
+                .conductor(&origin.message, &origin.routing, &strategy),
+        };
         let guard = InFlight::take(&self.in_flight, &origin.message.task_id);
         let context = self.context(origin, 1, Scope::Any, &guard, true);
         context.is_run(&run);

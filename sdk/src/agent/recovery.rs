@@ -40,7 +40,8 @@ pub(super) async fn find(runs: Arc<Runs>, found: mpsc::Sender<Orphan>, most: usi
     loop {
         let mut pause = PAUSE;
         // What does not survive begins again with its message.
-        let looked = match runs.is_durable() {
+        // Of runs that executors drive, they find what is left behind.
+        let looked = match runs.is_durable() && runs.duty.recorder().is_none() {
             true => look(&runs, &*journal, most).await,
             false => Ok(Vec::new()),
         };

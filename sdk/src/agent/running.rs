@@ -13,6 +13,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::{
     Agent, AgentBuilder, InFlight, Slots,
     dispatcher::{Change, Dispatcher, LAST_WORDS},
+    executing,
     handlers::Handlers,
     lost,
     own_runs::RunStarter,
@@ -143,10 +144,19 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
     let mut client = Client::builder(hub_url).watch_agents(builder.watch_agents);
     client.connector = builder.connector;
     client.clock = builder.clock;
-    client.peer.agent_id.clear();
-    client.peer.topics = topics;
-    client.peer.health_check_url = builder.health_check_url;
-    client.peer.card = Some(builder.card);
+    match builder.duty.execution() {
+        // A further connection of the agent, which does not speak for it.
+        Some(execution) => {
+            client.peer.agent_id.clone_from(&builder.card.name);
+            client.peer.instance_id.clone_from(&execution.driver);
+        }
+        None => {
+            client.peer.agent_id.clear();
+            client.peer.topics = topics;
+            client.peer.health_check_url = builder.health_check_url;
+            client.peer.card = Some(builder.card);
+        }
+    }
     if let Some(instance_id) = builder.instance_id {
         client.peer.instance_id = instance_id;
     }
@@ -161,6 +171,7 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
         deliveries,
         in_flight: Arc::clone(&in_flight),
         credit: builder.concurrency,
+        conversation: builder.duty.execution().map(|of| of.context.clone()),
     };
     let client = client.connect_with(Some(work)).await?;
     let drain = builder.drain_timeout + LAST_WORDS + BREAK_OFF;
@@ -171,22 +182,25 @@ pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<Runn
         builder.journal,
         builder.spans,
         builder.keep,
+        builder.duty.clone(),
         stop.clone(),
     );
     let (found, orphans) = mpsc::channel(1);
     let (changes, changed) = mpsc::channel(1);
     let (start, starts) = mpsc::channel(1);
     let mut looking = JoinSet::new();
-    looking.spawn(recovery::find(
-        Arc::clone(&runs),
-        found,
-        builder.concurrency as usize,
-    ));
-    looking.spawn(lost::fail(
-        client.clone(),
-        Arc::clone(&runs),
-        Arc::clone(&in_flight),
-    ));
+    match builder.duty.execution() {
+        Some(execution) => {
+            let execution = Arc::clone(execution);
+            looking.spawn(executing::find(Arc::clone(&runs), execution, found));
+        }
+        None => {
+            let most = builder.concurrency as usize;
+            looking.spawn(recovery::find(Arc::clone(&runs), found, most));
+            let in_flight = Arc::clone(&in_flight);
+            looking.spawn(lost::fail(client.clone(), Arc::clone(&runs), in_flight));
+        }
+    }
     looking.spawn(wanted::watch(client.clone(), Arc::clone(&in_flight)));
     let dispatcher = Dispatcher {
         handlers,

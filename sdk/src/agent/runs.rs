@@ -13,6 +13,7 @@ use agenthub_runs::{
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::duty::{Duty, End};
 use crate::{Agent, SpanSink, TaskContext};
 
 /// Deadline for an answer of the journal.
@@ -28,6 +29,7 @@ pub(super) struct Runs {
     spans: Option<Arc<dyn SpanSink>>,
     marks: Mutex<HashMap<RunId, Mark>>,
     pub(super) keep: Keep,
+    pub(super) duty: Duty,
     /// Cancelled when the agent stops.
     pub(super) stop: CancellationToken,
 }
@@ -65,6 +67,7 @@ impl Runs {
         journal: Option<Arc<dyn Journal>>,
         spans: Option<Arc<dyn SpanSink>>,
         keep: Keep,
+        duty: Duty,
         stop: CancellationToken,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -74,6 +77,7 @@ impl Runs {
             spans,
             marks: Mutex::default(),
             keep,
+            duty,
             stop,
         })
     }
@@ -104,7 +108,8 @@ impl Runs {
             Some(journal) => Arc::clone(journal),
             None => Arc::new(MemoryJournal::default()),
         };
-        Driver::new(journal, &*self.instance_id)
+        let name = self.duty.execution().map(|execution| &*execution.driver);
+        Driver::new(journal, name.unwrap_or(&self.instance_id))
     }
 
     /// The run of a message: the same however often it is delivered, and to whichever instance. Messages without a task are told apart by
@@ -210,6 +215,11 @@ impl HeldRun {
 impl Drop for HeldRun {
     fn drop(&mut self) {
         let mut marks = self.runs.lock();
+        let execution = self.runs.duty.execution();
+        if let Some(execution) = execution.filter(|_| self.is_abandoned) {
+            let why = "it was given up, or is another process's";
+            execution.ends(End::Abandoned(why.to_owned()));
+        }
         match self.is_abandoned {
             true => marks.insert(self.run.clone(), Mark::Abandoned),
             false => marks.remove(&self.run),

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     Directory,
     agent::{InFlight, InFlightGuard},
+    approvals,
     deadline::{self, Clock},
     pending::Table,
 };
@@ -41,6 +42,9 @@ pub(crate) struct Work {
     pub(crate) in_flight: Arc<InFlight>,
     /// The deliveries that may come.
     pub(crate) credit: u32,
+    /// The conversation of the one run that this peer executes, if it is an executor: of the agent's messages it gets the decisions of people
+    /// alone, and of its replies those in this conversation.
+    pub(crate) conversation: Option<String>,
 }
 
 /// Purpose of a subscription.
@@ -103,7 +107,18 @@ impl Inbound {
             concern: concern.into(),
             ..Default::default()
         };
+        let conversation = self.work.as_ref().and_then(|w| w.conversation.as_ref());
         let subscription = |purpose| match purpose {
+            Purpose::Inbox if conversation.is_some() => Subscription {
+                name: format!("decisions/{instance_id}"),
+                lifetime: Lifetime::Instance.into(),
+                filter: Some(Filter {
+                    types: vec![approvals::DECISION.to_owned()],
+                    ..filter(&[EventKind::Message], Concern::Work)
+                }),
+                credit: self.work.as_ref().map_or(0, |w| w.credit),
+                ordered: false,
+            },
             Purpose::Inbox => Subscription {
                 name: "inbox".to_owned(),
                 lifetime: Lifetime::Durable.into(),
@@ -120,7 +135,14 @@ impl Inbound {
                 Subscription {
                     name: format!("replies/{instance_id}"),
                     lifetime: Lifetime::Instance.into(),
-                    filter: Some(filter(&kinds, Concern::Replies)),
+                    filter: Some(Filter {
+                        contexts: conversation
+                            .filter(|conversation| !conversation.is_empty())
+                            .cloned()
+                            .into_iter()
+                            .collect(),
+                        ..filter(&kinds, Concern::Replies)
+                    }),
                     credit: CREDIT,
                     ordered: false,
                 }
