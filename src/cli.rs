@@ -3,6 +3,7 @@
 mod agent;
 mod agents;
 mod cortex;
+mod executor;
 mod layers;
 mod log;
 mod mcp;
@@ -24,6 +25,7 @@ use clap_complete::Shell;
 pub(crate) use agent::{Agent, Place, Specialised, Thinking};
 pub(crate) use agents::Agents;
 pub(crate) use cortex::Cortex;
+pub(crate) use executor::{Executor, ExecutorCommand, Executors, ServeExecutors};
 pub(crate) use log::Log;
 pub(crate) use mcp::Mcp;
 pub(crate) use runs::{Answer, CortexAt, DisplayFlags, Form, Limits, Run, Runs};
@@ -78,6 +80,8 @@ pub(crate) enum Command {
     /// Carries out, checks and draws workflows: plans that people write
     #[command(subcommand)]
     Workflow(Workflow),
+    /// Carries out one run of a workflow and ends with it, or has each run carried out so
+    Executor(Box<Executor>),
     /// Serves the hub's agents as tools to any MCP client, over stdin and stdout or over HTTP
     Mcp(Mcp),
     /// Shows and asks agents elsewhere, over A2A
@@ -116,6 +120,9 @@ pub(crate) struct Up {
     keep: Keep,
     #[command(flatten)]
     pub(crate) model: Model,
+    /// Form of the executors of workflows: tasks of this process, or a process for each run [default: tasks]
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub(crate) executors: Option<Executors>,
     /// Serves without opening a chat
     #[arg(long)]
     pub(crate) no_chat: bool,
@@ -141,6 +148,7 @@ impl Cli {
     pub(crate) fn layer(&self) -> Layer {
         let mut layer = match &self.command {
             Command::Up(up) => Layer {
+                executors: up.executors,
                 keep_runs: up.keep.layer(),
                 model: up.model.layer(),
                 ..up.serve.layer()
@@ -156,6 +164,7 @@ impl Cli {
             Command::Runs(runs) => runs.layer(),
             Command::Sop(sop) => sop.layer(),
             Command::Workflow(workflow) => workflow.layer(),
+            Command::Executor(executor) => executor.layer(),
             Command::Mcp(mcp) => mcp.layer(),
             Command::Log(log) => Layer {
                 data: log.data().cloned(),
@@ -182,6 +191,7 @@ impl Command {
             | Self::Runs(_)
             | Self::Sop(_)
             | Self::Workflow(_)
+            | Self::Executor(_)
             | Self::Mcp(_)
             | Self::A2a(_)
             | Self::Log(_)

@@ -6,6 +6,7 @@ mod broker;
 mod chat;
 pub(crate) mod completions;
 mod cortex;
+mod executor;
 mod log;
 mod mcp;
 mod place;
@@ -44,6 +45,7 @@ pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<
         Command::Runs(args) => return runs::run(args, &settings).await,
         Command::Sop(args) => return sop::run(args, settings).await,
         Command::Workflow(args) => return workflow::run(args, &settings).await,
+        Command::Executor(args) => return executor::run(&args, &settings).await,
         Command::Broker(args) => {
             log(SERVER_LEVEL)?;
             broker::run(&args, &settings).await?;

@@ -131,6 +131,29 @@ pub(crate) async fn all(data: &Path) -> io::Result<BTreeMap<String, Arc<dyn Jour
     looking.await.map_err(io::Error::other)?
 }
 
+/// The journal of an agent in the data folder, which another process may use as well.
+///
+/// # Errors
+///
+/// There is none, or it cannot be used.
+pub(crate) async fn shared(data: Option<&Path>, agent: &str) -> anyhow::Result<Arc<dyn Journal>> {
+    let Some(data) = data else {
+        bail!("a run that is to be carried out is in a data folder: leave out --ephemeral");
+    };
+    let path = data.join(FOLDER).join(format!("{}.db", slug(agent)));
+    if !path.is_file() {
+        bail!(
+            "there are no runs of {agent} in the data folder {}: name another one with --data DIR",
+            data.display()
+        );
+    }
+    let opening = tokio::task::spawn_blocking(move || {
+        let journal = SqliteJournal::open(&path);
+        journal.with_context(|| format!("cannot use the runs in {}", path.display()))
+    });
+    Ok(Arc::new(opening.await??))
+}
+
 /// Takes an agent's files, and says which instance uses them: what the lock file holds, which is made where it is missing.
 fn lock(folder: &Path, agent: &str) -> anyhow::Result<(String, File)> {
     let path = folder.join(format!("{}.lock", slug(agent)));

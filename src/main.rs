@@ -10,6 +10,7 @@ mod cassette;
 mod chat;
 mod cli;
 mod cmd;
+mod executing;
 mod guard;
 mod http;
 mod journal;

@@ -30,7 +30,7 @@ pub(crate) use self::model::ApiKey;
 pub(crate) use self::model::{Model, ModelLayer, OFFLINE};
 pub(crate) use self::outbound::Outbound;
 pub(crate) use self::tools::Sop;
-use crate::cassette::Cassette;
+use crate::{cassette::Cassette, cli::Executors};
 
 /// The settings file that is read if there is one.
 const FILE: &str = "agenthub.toml";
@@ -68,6 +68,9 @@ pub(crate) struct Settings {
     /// Retention of the runs of agents once they are over.
     #[serde(default)]
     pub(crate) keep_runs: KeepRuns,
+    /// Form of the executors of workflows in `up`.
+    #[serde(default)]
+    pub(crate) executors: Executors,
     /// The model that decides.
     pub(crate) model: Model,
     /// The MCP servers, by their names.

@@ -7,12 +7,20 @@ use agenthub_sdk::{
     AgentBuilder, RunningAgent, durable::Telemetry, hub::Directory, model::LanguageModel,
 };
 use anyhow::Context;
-use futures_util::future::{join_all, try_join_all};
+use futures_util::future::{Either, join_all, try_join_all};
 
-use crate::{journal::Kept, settings::Settings};
+use crate::{
+    cli::Executors,
+    executing::{Executing, Form},
+    journal::Kept,
+    settings::Settings,
+};
 
 /// Time for them to go on when they are stopped.
 const DRAIN: Duration = Duration::from_secs(1);
+
+/// Executors of workflows at once, where these are processes.
+const EXECUTORS: usize = 64;
 
 /// A specialist: an agent with a skill that takes and gives data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +55,8 @@ impl Specialist {
 /// All agents that `up` runs beside Cortex.
 pub(crate) struct Team {
     agents: Vec<RunningAgent>,
+    /// The executors of workflows, where these are processes.
+    executing: Option<Executing>,
     /// The files of their runs are this process's until the end.
     _kept: Vec<Kept>,
 }
@@ -71,19 +81,32 @@ impl Team {
             anyhow::Ok((agent, kept))
         });
         let workflows = async {
+            if settings.executors == Executors::Processes {
+                let form = Form {
+                    executors: settings.executors,
+                    most: EXECUTORS,
+                };
+                let executing = Executing::start(hub, form, settings, telemetry, workflows).await?;
+                return Ok(Either::Right(executing));
+            }
             let journal = workflows.journal_or_memory();
             let builder = workflows.lasting(agenthub_workflow::agent(hub, journal));
             let agent = start(telemetry.of(builder), hub, agenthub_workflow::NAME).await?;
-            anyhow::Ok((agent, workflows))
+            anyhow::Ok(Either::Left((agent, workflows)))
         };
         let echo = start(echo::agent(echo::NAME), hub, echo::NAME);
         let (echo, workflows, specialists) =
             tokio::try_join!(echo, workflows, try_join_all(specialists))?;
-        let all = specialists.into_iter().chain([workflows]);
+        let (workflows, executing) = match workflows {
+            Either::Left(workflows) => (Some(workflows), None),
+            Either::Right(executing) => (None, Some(executing)),
+        };
+        let all = specialists.into_iter().chain(workflows);
         let (mut agents, kept): (Vec<_>, Vec<_>) = all.unzip();
         agents.insert(0, echo);
         Ok(Self {
             agents,
+            executing,
             _kept: kept,
         })
     }
@@ -110,7 +133,15 @@ impl Team {
 
     /// Stops them.
     pub(crate) async fn stop(self) {
-        join_all(self.agents.into_iter().map(RunningAgent::stop)).await;
+        let executing = async {
+            if let Some(executing) = self.executing {
+                executing.stop().await;
+            }
+        };
+        tokio::join!(
+            join_all(self.agents.into_iter().map(RunningAgent::stop)),
+            executing
+        );
     }
 }
 

@@ -165,6 +165,8 @@ fn decisions_know_neither_runtime_nor_network() {
         "sop/src/team/changes.rs",
         "workflow/src/building.rs",
         "workflow/src/connecting.rs",
+        "workflow/src/executors/admission.rs",
+        "workflow/src/executors/restarts.rs",
         "workflow/src/graph.rs",
         "workflow/src/linear.rs",
         "workflow/src/monitoring.rs",

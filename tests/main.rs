@@ -13,6 +13,7 @@ mod command_line;
 mod completing;
 mod crashes;
 mod disk;
+mod executors;
 mod failures;
 mod http;
 mod listing;

@@ -1,6 +1,6 @@
 //! Workflows: from a file to the result, over refusals, people and crashes.
 
-mod kills;
+pub(crate) mod kills;
 pub(crate) mod worker;
 
 use std::{fs, path::PathBuf};
@@ -17,19 +17,19 @@ fn example(name: &str) -> String {
 }
 
 /// A file in the system's folder; its path.
-fn written(system: &System, name: &str, text: &str) -> String {
+pub(crate) fn written(system: &System, name: &str, text: &str) -> String {
     let path = system.folder().join(name);
     fs::write(&path, text).expect("the folder is there");
     path.display().to_string()
 }
 
-fn shown(system: &System, run: &str) -> Value {
+pub(crate) fn shown(system: &System, run: &str) -> Value {
     let finished = system.run(&["runs", "show", run, "--json"], "");
     serde_json::from_str(&finished.stdout).unwrap_or_default()
 }
 
 /// The run, once it is in this state.
-fn in_state(system: &System, run: &str, state: &str) -> Value {
+pub(crate) fn in_state(system: &System, run: &str, state: &str) -> Value {
     eventually(&format!("the run is {state}"), || {
         let run = shown(system, run);
         (run["state"] == state).then_some(run)
@@ -37,7 +37,7 @@ fn in_state(system: &System, run: &str, state: &str) -> Value {
 }
 
 /// Begins a run and leaves it; its id.
-fn begun(system: &System, file: &str, input: &str) -> String {
+pub(crate) fn begun(system: &System, file: &str, input: &str) -> String {
     let started = system.run(
         &["workflow", "run", file, "--input", "-", "--detach"],
         input,

@@ -5,6 +5,9 @@ use std::str::FromStr;
 use agenthub_outbound::Network;
 use agenthub_terminal::{Listen, flags::Days};
 use anyhow::{Context, anyhow};
+use clap::ValueEnum;
+
+use crate::cli::Executors;
 
 use super::{EndedTasks, KeepRuns, Layer, Model, ModelLayer, Outbound};
 
@@ -38,6 +41,7 @@ pub(super) fn layer(env: Env<'_>) -> anyhow::Result<Layer> {
         bodies_mib: number(env, "AGENTHUB_BODIES_MIB")?,
         away_agents_days: number(env, "AGENTHUB_AWAY_AGENTS_DAYS")?,
         away_grace_seconds: number(env, "AGENTHUB_AWAY_GRACE_SECONDS")?,
+        executors: executors(env)?,
         keep_runs: keep_runs(env)?,
         model: ModelLayer {
             name: env("AGENTHUB_MODEL").or_else(|| vertex(env)),
@@ -106,6 +110,20 @@ fn networks(env: Env<'_>) -> anyhow::Result<Option<Vec<Network>>> {
     };
     let all: Result<Vec<Network>, _> = text.split(',').map(str::parse::<Network>).collect();
     Ok(Some(all.context(format!("in {NAME}"))?))
+}
+
+/// The form of executors.
+fn executors(env: Env<'_>) -> anyhow::Result<Option<Executors>> {
+    const NAME: &str = "AGENTHUB_EXECUTORS";
+    let Some(text) = env(NAME) else {
+        return Ok(None);
+    };
+    match Executors::from_str(&text, false) {
+        Ok(executors) => Ok(Some(executors)),
+        Err(_) => Err(anyhow!(
+            "in {NAME}: `{text}` is neither tasks nor processes"
+        )),
+    }
 }
 
 fn number<T: FromStr>(env: Env<'_>, name: &str) -> anyhow::Result<Option<T>> {

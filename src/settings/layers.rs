@@ -9,6 +9,8 @@ use agenthub_terminal::{
 use serde::Serialize;
 use toml::{Table, Value};
 
+use crate::cli::Executors;
+
 use super::{EndedTasks, KeepRuns, ModelLayer, OFFLINE, Outbound};
 
 /// Settings of one source; nothing is `None`.
@@ -35,6 +37,8 @@ pub(crate) struct Layer {
     pub(crate) away_agents_days: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) away_grace_seconds: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) executors: Option<Executors>,
     pub(crate) keep_runs: KeepRuns,
     pub(crate) model: ModelLayer,
     pub(crate) outbound: Outbound,
@@ -55,6 +59,7 @@ impl Layer {
             bodies_mib: None,
             away_agents_days: None,
             away_grace_seconds: None,
+            executors: None,
             keep_runs: KeepRuns::default(),
             model: ModelLayer {
                 name: Some(OFFLINE.to_owned()),

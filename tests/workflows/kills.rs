@@ -58,14 +58,14 @@ async fn the_worker_in_a_process() {
     std::future::pending::<()>().await;
 }
 
-fn start_worker(system: &System) -> Process {
+pub(crate) fn start_worker(system: &System) -> Process {
     let worker = system.start_test("workflows::kills::the_worker_in_a_process");
     system.wait_online("worker");
     worker
 }
 
 /// The tasks of the log with this word, as often as they are there.
-fn logged(folder: &Path, what: &str) -> Vec<String> {
+pub(crate) fn logged(folder: &Path, what: &str) -> Vec<String> {
     let log = fs::read_to_string(folder.join(LOG)).unwrap_or_default();
     let lines = log.lines().filter_map(|line| line.split_once(' '));
     lines
@@ -74,7 +74,7 @@ fn logged(folder: &Path, what: &str) -> Vec<String> {
         .collect()
 }
 
-fn let_go(folder: &Path, task: &str) {
+pub(crate) fn let_go(folder: &Path, task: &str) {
     let mut file = File::options()
         .create(true)
         .append(true)
@@ -84,7 +84,7 @@ fn let_go(folder: &Path, task: &str) {
 }
 
 /// The tasks of all runs' steps that their journals have as completed: those of the run, and of the runs that its steps are.
-fn completed(system: &System) -> BTreeSet<String> {
+pub(crate) fn completed(system: &System) -> BTreeSet<String> {
     let runs = system.json(&["runs", "list", "--json", "--all", "--mode", "workflow"]);
     let ids = runs.iter().filter_map(|run| run["id"].as_str());
     let steps = ids.flat_map(|id| system.json(&["runs", "steps", id, "--json"]));

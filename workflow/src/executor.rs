@@ -18,6 +18,7 @@ mod secrets;
 mod served;
 mod world;
 
+pub(crate) use agent::agent_of_run;
 pub use agent::{NAME, agent};
 pub use request::RunRequest;
 pub(crate) use served::Served;

@@ -3,7 +3,7 @@
 //! A workflow is a file of YAML or JSON: steps for agents, and how they follow one another. [`load`] reads one and says all that is wrong
 //! with it at once, each [`Fault`](agenthub_documents::Fault) with its place. Whichever form a file has, in which steps name those before
 //! them (`graph.rs`) or the one behind them (`linear.rs`), one [`Workflow`] comes of it (`model.rs`). The next step of a run of one is decided
-//! in `strategy/`, and carried out in `executor/`;
+//! in `strategy/`, and carried out in `executor/`; `executors/` has each run executed in a task or a process of its own;
 //! `serving/` has the workflows of a folder as agents, while its files change.
 
 mod building;
@@ -13,6 +13,7 @@ mod connecting;
 mod drawing;
 mod empty_fields;
 mod executor;
+pub mod executors;
 mod expression;
 mod file;
 mod finding;

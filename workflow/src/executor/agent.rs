@@ -34,6 +34,15 @@ pub(super) const CONCURRENCY: u32 = 256;
 /// The agent that carries out workflows: each [`RunRequest`] that comes becomes a run in this journal. `hub` is the address of the hub that
 /// it is to be on.
 pub fn agent(hub: &str, journal: Arc<dyn Journal>) -> AgentBuilder {
+    agent_with(Children::new(hub), journal)
+}
+
+/// The same, for an executor of one run.
+pub(crate) fn agent_of_run(hub: &str, journal: Arc<dyn Journal>, run: &RunId) -> AgentBuilder {
+    agent_with(Children::of_run(hub, run), journal)
+}
+
+fn agent_with(children: Children, journal: Arc<dyn Journal>) -> AgentBuilder {
     let run = Skill::typed::<RunRequest, Value>(
         RUN,
         "Workflow run",
@@ -52,7 +61,7 @@ pub fn agent(hub: &str, journal: Arc<dyn Journal>) -> AgentBuilder {
             Arc::new(Workflows {
                 journal,
                 breakers: Arc::default(),
-                children: Arc::new(Children::new(hub)),
+                children: Arc::new(children),
             }),
         )
 }

@@ -3,7 +3,7 @@
 
 use agenthub_sdk::{
     Client, Delegation, Error, TaskContext,
-    runs::{DelegationResult, EffectFailure, SentHandoff},
+    runs::{DelegationResult, EffectFailure, RunId, SentHandoff},
 };
 use tokio::sync::OnceCell;
 
@@ -11,6 +11,8 @@ use tokio::sync::OnceCell;
 #[derive(Debug)]
 pub(super) struct Children {
     hub: String,
+    /// The client's id, if it is for one run alone.
+    id: Option<String>,
     caller: OnceCell<Client>,
 }
 
@@ -18,13 +20,23 @@ impl Children {
     pub(super) fn new(hub: &str) -> Self {
         Self {
             hub: hub.to_owned(),
+            id: None,
             caller: OnceCell::new(),
+        }
+    }
+
+    /// A client that asks on behalf of one run, whoever executes it.
+    pub(super) fn of_run(hub: &str, run: &RunId) -> Self {
+        Self {
+            id: Some(format!("{run}.caller")),
+            ..Self::new(hub)
         }
     }
 
     async fn caller(&self, task: &TaskContext) -> Result<&Client, EffectFailure> {
         let connect = || {
-            let id = format!("{}.caller", task.client().instance_id());
+            let of_instance = || format!("{}.caller", task.client().instance_id());
+            let id = self.id.clone().unwrap_or_else(of_instance);
             Client::builder(self.hub.clone()).agent_id(id).connect()
         };
         let connected = self.caller.get_or_try_init(connect).await;

@@ -1,0 +1,95 @@
+//! Executors of workflows, on the command line.
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde::{Deserialize, Serialize};
+
+use super::{Folder, Hub, Keep, Layer, Layers};
+
+/// `agenthub executor`
+#[derive(Debug, Args)]
+#[command(subcommand_negates_reqs = true, args_conflicts_with_subcommands = true, arg_required_else_help = true, after_long_help = ONE)]
+pub(crate) struct Executor {
+    #[command(subcommand)]
+    pub(crate) serve: Option<ExecutorCommand>,
+    /// The run to carry out
+    #[arg(long, value_name = "ID", required = true)]
+    pub(crate) run: Option<String>,
+    /// Its name as driver in the journal; the same name takes over its own run at once
+    #[arg(long, value_name = "NAME", hide = true)]
+    pub(crate) driver: Option<String>,
+    /// Lets the run go when standard input ends
+    #[arg(long, hide = true)]
+    pub(crate) attached: bool,
+    #[command(flatten)]
+    pub(crate) hub: Hub,
+    #[command(flatten)]
+    pub(crate) folder: Folder,
+}
+
+/// `agenthub executor serve`
+#[derive(Debug, Subcommand)]
+pub(crate) enum ExecutorCommand {
+    /// Takes the runs of workflows that are asked for, and has each carried out by an executor of its own
+    #[command(after_long_help = SERVE)]
+    Serve(ServeExecutors),
+}
+
+/// `agenthub executor serve`
+#[derive(Debug, Args)]
+pub(crate) struct ServeExecutors {
+    /// Form of an executor: a task of this process, or a process of its own
+    #[arg(long, value_enum, value_name = "FORM", default_value = "processes")]
+    pub(crate) spawn: Executors,
+    /// Runs that are carried out at once; further ones wait
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) max: u32,
+    /// Prints one JSON object once requests are taken: hub, spawn and max
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) hub: Hub,
+    #[command(flatten)]
+    pub(crate) keep: Keep,
+    #[command(flatten)]
+    pub(crate) folder: Folder,
+}
+
+/// Form of executors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Executors {
+    /// Tasks of the process
+    #[default]
+    Tasks,
+    /// Processes of their own
+    Processes,
+}
+
+const ONE: &str = "\
+Carries out one run that the journal in the data folder has, and ends with it. Waits for the hub, and for as long as another executor has the run. \
+What a run has done is in the journal: a step that has completed does not run again. On SIGTERM the run is let go, for another executor.
+
+Exit codes: 0 the run has completed; 1 it has failed or was cancelled; 2 there is no such run; 130 the run was let go before its end; 70 it cannot be carried out here.";
+
+const SERVE: &str = "\
+Takes the place of the agent `workflows` of `agenthub up`, for a hub that runs as `agenthub broker`, with the same data folder. An executor that dies is replaced, \
+after a pause that doubles; a run whose executors die seven times in a row without an event in between has failed. \
+When this process stops or is killed, its executors let their runs go, and end; the next one goes on with them.";
+
+impl Layers for Executor {
+    type Layer = Layer;
+
+    fn layer(&self) -> Layer {
+        match &self.serve {
+            Some(ExecutorCommand::Serve(serve)) => Layer {
+                hub: serve.hub.hub.clone(),
+                keep_runs: serve.keep.layer(),
+                ..serve.folder.layer()
+            },
+            None => Layer {
+                hub: self.hub.hub.clone(),
+                ..self.folder.layer()
+            },
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Runs of workflows by executors: the agent that writes their runs down, and what has each executed.
+
+use std::{ffi::OsString, path::Path, sync::Arc, time::Duration};
+
+use agenthub_sdk::{RunningAgent, durable::Telemetry};
+use agenthub_workflow::executors::{Place, Program, Spawn, Supervisor, recorder};
+use anyhow::{Context, bail};
+use tokio::sync::Notify;
+
+use crate::{cli::Executors, journal::Kept, settings::Settings};
+
+/// Time for the agent that writes runs down to end.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// Form of executors, and their bound.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form {
+    pub(crate) executors: Executors,
+    /// Runs at once.
+    pub(crate) most: usize,
+}
+
+/// The agent that takes requests for runs, and the executors. [`stop`](Self::stop) it.
+pub(crate) struct Executing {
+    agent: RunningAgent,
+    supervisor: Supervisor,
+    /// The files are this process's until the end.
+    _kept: Kept,
+}
+
+impl Executing {
+    /// Starts both on the hub at this address.
+    ///
+    /// # Errors
+    ///
+    /// There is no data folder, or the agent cannot start.
+    pub(crate) async fn start(
+        hub: &str,
+        form: Form,
+        settings: &Settings,
+        telemetry: &Telemetry,
+        kept: Kept,
+    ) -> anyhow::Result<Self> {
+        let (Some(journal), Some(data)) = (kept.journal.clone(), settings.data()) else {
+            bail!("executors share a data folder: leave out --ephemeral");
+        };
+        let recorded = Arc::new(Notify::new());
+        let agent = recorder(hub, Arc::clone(&journal), Arc::clone(&recorded));
+        let agent = telemetry.of(kept.lasting(agent)).drain_timeout(DRAIN);
+        let agent = agent.start(hub).await;
+        let agent =
+            agent.with_context(|| format!("the agent {} cannot start", agenthub_workflow::NAME))?;
+        let telemetry = telemetry.clone();
+        let place = Place {
+            dressed: Arc::new(move |agent| telemetry.of(agent)),
+            ..Place::new(hub, journal)
+        };
+        let spawn = match form.executors {
+            Executors::Tasks => Spawn::Tasks,
+            Executors::Processes => Spawn::Processes(program(hub, data, settings.log.as_deref())?),
+        };
+        Ok(Self {
+            agent,
+            supervisor: Supervisor::start(place, spawn, form.most, recorded),
+            _kept: kept,
+        })
+    }
+
+    /// Waits until the hub sends the agent away; says why.
+    pub(crate) async fn closed(&self) -> String {
+        self.agent.closed().await
+    }
+
+    /// Takes no more requests, and has the executors let their runs go.
+    pub(crate) async fn stop(self) {
+        tokio::join!(self.agent.stop(), self.supervisor.stop());
+    }
+}
+
+/// This program, as an executor.
+fn program(hub: &str, data: &Path, log: Option<&str>) -> anyhow::Result<Program> {
+    let mut args: Vec<OsString> = ["executor", "--hub", hub, "--data"].map(Into::into).into();
+    args.push(data.into());
+    if let Some(log) = log {
+        args.extend(["--log", log].map(Into::into));
+    }
+    Ok(Program {
+        path: std::env::current_exe().context("the path of this program is not known")?,
+        args,
+    })
+}

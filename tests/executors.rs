@@ -1,0 +1,348 @@
+//! Executors of workflows as processes of their own, over SIGKILL of each of them and of those around them.
+
+use std::{collections::BTreeMap, fs};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use serde_json::Value;
+
+use crate::{
+    harness::{Process, System, eventually, free_address},
+    workflows::{
+        begun, in_state,
+        kills::{completed, let_go, logged, start_worker},
+        shown, written,
+    },
+};
+
+/// Two steps of the worker, one behind the other.
+const TWO_STEPS: &str = "\
+steps:
+  one: { agent: worker, text: one }
+  two: { agent: worker, text: 'two: ${one.output.text}' }
+output: ${two.output.text}
+";
+
+/// Process ids of the executors of a run.
+fn executors(run: &str) -> Vec<i32> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").expect("Linux").flatten() {
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let args: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+        if args.contains(&&b"executor"[..]) && args.contains(&run.as_bytes()) {
+            found.push(pid);
+        }
+    }
+    found
+}
+
+/// The only executor of a run, once it is there.
+fn executor(run: &str) -> i32 {
+    eventually("the run has an executor", || match &*executors(run) {
+        [one] => Some(*one),
+        _ => None,
+    })
+}
+
+fn kill_process(pid: i32) {
+    kill(Pid::from_raw(pid), Signal::SIGKILL).expect("it runs");
+}
+
+fn start_up(system: &System) -> Process {
+    let up = system.start(&[
+        "up",
+        "--json",
+        "--executors",
+        "processes",
+        "--grpc",
+        system.grpc(),
+        "--http",
+        "127.0.0.1:0",
+    ]);
+    up.line("the banner");
+    up
+}
+
+/// A task that the worker has begun, beside those that are known.
+fn fresh(system: &System, known: &[String]) -> String {
+    eventually("a step is at work", || {
+        let begun = logged(system.folder(), "begun");
+        begun.into_iter().find(|task| !known.contains(task))
+    })
+}
+
+fn times(system: &System) -> BTreeMap<String, usize> {
+    let mut times = BTreeMap::new();
+    for task in logged(system.folder(), "begun") {
+        *times.entry(task).or_default() += 1;
+    }
+    times
+}
+
+/// spec: EXE-1.1, EXE-1.4
+#[test]
+fn each_run_has_a_process_of_its_own_that_ends_with_it() {
+    let system = System::bare(free_address());
+    let _up = start_up(&system);
+    let _worker = start_worker(&system);
+    let file = written(&system, "two.yaml", TWO_STEPS);
+    let runs = [(); 2].map(|()| begun(&system, &file, "{}"));
+    let pids = runs.each_ref().map(|run| executor(run));
+    assert_ne!(pids[0], pids[1]);
+    let mut known = Vec::new();
+    for _ in 0..4 {
+        let task = fresh(&system, &known);
+        let_go(system.folder(), &task);
+        known.push(task);
+    }
+    for run in &runs {
+        let ended = in_state(&system, run, "completed");
+        assert_eq!(
+            ended["result"]["message"], "Worked: two: Worked: one",
+            "{ended}"
+        );
+        eventually("its executor has ended", || {
+            executors(run).is_empty().then_some(())
+        });
+    }
+    assert!(
+        times(&system).values().all(|times| *times == 1),
+        "{:?}",
+        times(&system)
+    );
+}
+
+/// spec: EXE-1.4, EXE-1.5, EXE-4.2, EXE-4.3, EXE-4.4
+#[test]
+fn an_executor_that_is_killed_costs_no_completed_step_and_disturbs_no_other_run() {
+    let system = System::bare(free_address());
+    let _up = start_up(&system);
+    let _worker = start_worker(&system);
+    let file = written(&system, "two.yaml", TWO_STEPS);
+    let other = begun(&system, &file, "{}");
+    let of_other = fresh(&system, &[]);
+    let (other_executor, run) = (executor(&other), begun(&system, &file, "{}"));
+    let one = fresh(&system, std::slice::from_ref(&of_other));
+    // While the first step is at work, when it has answered, and while the second is at work.
+    kill_process(executor(&run));
+    let_go(system.folder(), &one);
+    let two = fresh(&system, &[of_other.clone(), one.clone()]);
+    assert!(completed(&system).contains(&one));
+    kill_process(executor(&run));
+    let again = eventually("another executor has the run", || {
+        executors(&run).first().copied()
+    });
+    let_go(system.folder(), &two);
+    let ended = in_state(&system, &run, "completed");
+    assert_eq!(
+        ended["result"]["message"], "Worked: two: Worked: one",
+        "{ended}"
+    );
+    assert_ne!(again, other_executor);
+    let times = times(&system);
+    assert_eq!((times[&one], times[&two]), (1, 1), "{times:?}");
+    // The other one is where it was.
+    assert_eq!(executor(&other), other_executor);
+    assert_eq!(times[&of_other], 1, "{times:?}");
+    let_go(system.folder(), &of_other);
+    let last = fresh(&system, &[of_other, one, two]);
+    let_go(system.folder(), &last);
+    in_state(&system, &other, "completed");
+}
+
+/// spec: EXE-1.4, EXE-4.3, EXE-4.4
+#[test]
+fn what_supervises_executors_may_be_killed_with_the_hub() {
+    let system = System::bare(free_address());
+    let up = start_up(&system);
+    let _worker = start_worker(&system);
+    let file = written(&system, "two.yaml", TWO_STEPS);
+    let run = begun(&system, &file, "{}");
+    let one = fresh(&system, &[]);
+    executor(&run);
+    up.kill();
+    eventually("its executors end with it", || {
+        executors(&run).is_empty().then_some(())
+    });
+    let up = start_up(&system);
+    executor(&run);
+    let_go(system.folder(), &one);
+    let two = fresh(&system, std::slice::from_ref(&one));
+    up.kill();
+    let _up = start_up(&system);
+    let_go(system.folder(), &two);
+    let ended = in_state(&system, &run, "completed");
+    assert_eq!(
+        ended["result"]["message"], "Worked: two: Worked: one",
+        "{ended}"
+    );
+    let times = times(&system);
+    assert!(times[&one] <= 2 && times[&two] <= 2, "{times:?}");
+    assert_eq!(times.len(), 2, "{times:?}");
+}
+
+/// spec: EXE-1.4
+#[test]
+fn an_executor_by_hand_waits_for_the_lease_and_says_how_the_run_ended() {
+    let system = System::bare(free_address());
+    let up = start_up(&system);
+    let _worker = start_worker(&system);
+    let file = written(&system, "two.yaml", TWO_STEPS);
+    let run = begun(&system, &file, "{}");
+    let one = fresh(&system, &[]);
+    let by_hand = system.start(&["executor", "--run", &run]);
+    let_go(system.folder(), &one);
+    let two = fresh(&system, &[one]);
+    let_go(system.folder(), &two);
+    in_state(&system, &run, "completed");
+    assert_eq!(by_hand.wait().code, Some(0));
+
+    let late = "steps:\n  a: { agent: agent_echo, text: x }\n  b: { agent: agent_echo, text: '${a.output.missing.deep}' }\n";
+    let failing = begun(&system, &written(&system, "late.yaml", late), "{}");
+    in_state(&system, &failing, "failed");
+    let told = system.run(&["executor", "--run", &failing], "");
+    assert_eq!(told.code, Some(1), "{told:?}");
+    assert!(told.stderr.contains("has failed"), "{told:?}");
+    let none = system.run(&["executor", "--run", "nothing"], "");
+    assert_eq!(none.code, Some(2), "{none:?}");
+    assert!(none.stderr.contains("there is no such run"), "{none:?}");
+    drop(up);
+}
+
+/// A person's answer reaches the executor, also over a kill of it.
+///
+/// spec: EXE-1.4, EXE-2.5
+#[test]
+fn an_approval_and_runs_within_runs_reach_their_executors() {
+    let system = System::bare(free_address());
+    let _up = start_up(&system);
+    written(
+        &system,
+        "inner.yaml",
+        "steps:\n  sure: { approve: Sure? }\n  say: { agent: agent_echo, text: said, depends_on: [sure] }\noutput: ${say.output.text}\n",
+    );
+    let file = written(
+        &system,
+        "outer.yaml",
+        "steps:\n  within: { workflow: inner.yaml }\noutput: ${within.output}\n",
+    );
+    let run = begun(&system, &file, "{}");
+    let inner = eventually("the run within it asks", || {
+        let runs = system.json(&["runs", "list", "--all", "--json", "--mode", "workflow"]);
+        let is_asking = |run: &&Value| run["state"] == "awaiting-approval";
+        let inner = runs.iter().find(is_asking)?;
+        inner["id"].as_str().map(str::to_owned)
+    });
+    kill_process(executor(&run));
+    kill_process(executor(&inner));
+    eventually("both have executors again", || {
+        (executors(&run).len() == 1 && executors(&inner).len() == 1).then_some(())
+    });
+    eventually("the answer is taken", || {
+        let approved = system.run(&["runs", "approve", &inner, "--by", "ann"], "");
+        (approved.code == Some(0)).then_some(())
+    });
+    let ended = in_state(&system, &run, "completed");
+    assert_eq!(ended["result"]["message"], "Echo: said", "{ended}");
+}
+
+/// spec: EXE-1.4, EXE-1.5
+#[test]
+fn executors_serve_beside_a_hub_within_their_bound_and_let_go_when_told() {
+    let system = System::bare(free_address());
+    let _broker = system.start_durable_broker();
+    let address = free_address();
+    let _cortex = system.start(&["cortex", "--grpc", &address]);
+    let _worker = start_worker(&system);
+    let cortex = format!("http://{address}");
+    let file = written(&system, "two.yaml", TWO_STEPS);
+    let begin = || {
+        let args = ["workflow", "run", &file, "--detach", "--cortex", &cortex];
+        eventually("a run begins", || {
+            let started = system.run(&args, "");
+            (started.code == Some(0)).then(|| started.stdout.trim().to_owned())
+        })
+    };
+    let result = |run: &str| {
+        let watched = system.run(&["runs", "watch", run, "--cortex", &cortex], "");
+        assert_eq!(watched.code, Some(0), "{watched:?}");
+        watched.stdout.trim().to_owned()
+    };
+    for spawn in ["processes", "tasks"] {
+        let serve = || {
+            let args = [
+                "executor", "serve", "--spawn", spawn, "--max", "1", "--json",
+            ];
+            let serve = system.start(&args);
+            serve.line("what it serves");
+            serve
+        };
+        let serving = serve();
+        let mut known = logged(system.folder(), "begun");
+        let runs = [(); 2].map(|()| begin());
+        let one = fresh(&system, &known);
+        serving.signal(Signal::SIGTERM);
+        assert_eq!(serving.wait().code, Some(0));
+        assert!(runs.iter().all(|run| executors(run).is_empty()));
+        let _serving = serve();
+        known.push(one.clone());
+        let_go(system.folder(), &one);
+        for _ in 0..3 {
+            // The second run begins when the first is over.
+            let task = fresh(&system, &known);
+            let count = |what| logged(system.folder(), what).len();
+            let done = count("done");
+            assert!(count("begun") <= done + 1, "more than one at once");
+            let_go(system.folder(), &task);
+            known.push(task);
+        }
+        for run in &runs {
+            assert_eq!(result(run), "Worked: two: Worked: one");
+        }
+    }
+    assert!(times(&system).values().all(|times| *times == 1));
+}
+
+/// A run whose executors cannot live is given up, and others go on.
+///
+/// spec: EXE-1.4, EXE-1.5
+#[test]
+fn a_run_that_kills_its_executors_is_given_up() {
+    let system = System::bare(free_address());
+    let _up = start_up(&system);
+    let _worker = start_worker(&system);
+    let file = written(&system, "two.yaml", TWO_STEPS);
+    let run = begun(&system, &file, "{}");
+    fresh(&system, &[]);
+    let ended = eventually("it is given up", || {
+        executors(&run).into_iter().for_each(kill_process);
+        let run = shown(&system, &run);
+        (run["state"] == "failed").then_some(run)
+    });
+    assert!(
+        ended.to_string().contains("ended again and again"),
+        "{ended}"
+    );
+    let other = system.run(
+        &[
+            "workflow",
+            "run",
+            &written(
+                &system,
+                "echo.yaml",
+                "steps:\n  a: { agent: agent_echo, text: x }\noutput: ${a.output.text}\n",
+            ),
+        ],
+        "",
+    );
+    assert_eq!(other.code, Some(0), "{other:?}");
+}

@@ -1,0 +1,29 @@
+//! Executors: each run of a workflow in a task or a process of its own.
+//!
+//! The agent that takes requests writes their runs down and does nothing else with them ([`recorder`]). A [`Supervisor`] looks in the journal for runs
+//! that nobody drives, has each executed, and again if its executor dies. An executor ([`execute`]) takes the run's lease, drives it and ends with it.
+//! The lease alone decides who drives a run, so executors, and supervisors, need not know of each other.
+//!
+//! Which runs begin is decided in `admission.rs`, and what happens after a death in `restarts.rs`.
+
+mod admission;
+mod execution;
+mod process;
+mod restarts;
+mod supervisor;
+
+pub use execution::{Place, execute};
+pub use process::Program;
+pub use supervisor::{Spawn, Supervisor};
+
+use std::sync::Arc;
+
+use agenthub_sdk::{AgentBuilder, durable::Journal};
+use tokio::sync::Notify;
+
+use crate::executor::agent;
+
+/// The agent that takes requests for runs and leaves them to executors. The journal must survive the process; `recorded` is notified of each run.
+pub fn recorder(hub: &str, journal: Arc<dyn Journal>, recorded: Arc<Notify>) -> AgentBuilder {
+    agent(hub, journal).record_runs(recorded)
+}

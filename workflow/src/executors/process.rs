@@ -1,0 +1,60 @@
+//! Executors as processes.
+
+use std::{ffi::OsString, path::PathBuf, process::Stdio, time::Duration};
+
+use agenthub_sdk::runs::RunId;
+use tokio::{process::Command, time::timeout};
+use tokio_util::sync::CancellationToken;
+
+/// Time for an executor to let its run go.
+const LET_GO: Duration = Duration::from_secs(6);
+
+/// A program that executes a run: it is called with `--run ID --driver NAME --attached` behind its arguments, lets the run go when its standard
+/// input ends, and ends with the run.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Path of the program.
+    pub path: PathBuf,
+    /// Arguments before those of the run.
+    pub args: Vec<OsString>,
+}
+
+impl Program {
+    /// Executes a run in a process of its own, which ends with it, with this future, and with this process. Returns how it ended, if it was not
+    /// told to stop.
+    pub(super) async fn execute(
+        &self,
+        run: &RunId,
+        driver: &str,
+        stop: &CancellationToken,
+    ) -> Option<String> {
+        let spawned = Command::new(&self.path)
+            .args(&self.args)
+            .args(["--run", run.as_str(), "--driver", driver, "--attached"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .kill_on_drop(true)
+            .spawn();
+        let mut child = match spawned {
+            Ok(child) => child,
+            Err(error) => return Some(format!("cannot be started: {error}")),
+        };
+        let stdin = child.stdin.take();
+        tokio::select! {
+            ended = child.wait() => Some(match ended {
+                Ok(status) => status.to_string(),
+                Err(error) => format!("cannot be waited for: {error}"),
+            }),
+            () = stop.cancelled() => {
+                drop(stdin);
+                if timeout(LET_GO, child.wait()).await.is_err() {
+                    tracing::warn!(%run, "an executor did not let its run go in time and is killed");
+                    if let Err(error) = child.kill().await {
+                        tracing::warn!(%run, %error, "an executor could not be killed");
+                    }
+                }
+                None
+            }
+        }
+    }
+}
