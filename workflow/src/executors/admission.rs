@@ -1,4 +1,4 @@
-//! Which of the runs that wait begin?
+//! Choice of the runs that begin, of those that wait.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,4 +1,4 @@
-//! What becomes of a run whose executor died?
+//! Verdict on a run whose executor died: again after a pause, or given up.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(super) struct Deaths {
     pub(super) last: u64,
 }
 
-/// What is done after a death.
+/// Step after a death.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It is executed again after this time.
