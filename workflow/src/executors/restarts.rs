@@ -6,7 +6,7 @@ use std::time::Duration;
 const FIRST: Duration = Duration::from_millis(250);
 
 /// The longest pause.
-const LONGEST: Duration = Duration::from_secs(10);
+pub(super) const LONGEST: Duration = Duration::from_secs(10);
 
 /// Deaths in a row, without an event of the run in between, after which it is given up.
 pub(super) const MOST: u32 = 6;

@@ -25,7 +25,7 @@ use super::{
     Place, Program,
     admission::{Family, admitted},
     execute,
-    restarts::{Deaths, Verdict},
+    restarts::{Deaths, LONGEST, Verdict},
 };
 use crate::executor::NAME;
 
@@ -210,10 +210,15 @@ impl Supervising {
         tracing::debug!(%run, "a run is executed");
         self.executing.spawn(async move {
             let run = executed.run.clone();
+            let gives_up = executed.give_up.is_some();
             let why = match program {
                 Some(program) => program.execute(&run, &executed.driver, &stop).await,
-                None => in_task(&place, executed, stop).await,
+                None => in_task(&place, executed, stop.clone()).await,
             };
+            if gives_up && why.is_some() {
+                // It could not even be ended: not at once again.
+                stop.run_until_cancelled(sleep(LONGEST)).await;
+            }
             (run, why)
         });
     }
@@ -231,8 +236,12 @@ impl Supervising {
                 return;
             }
             Err(error) => {
+                // The journal is to blame, and no death of the run's.
                 tracing::warn!(%run, %error, "not known whether a run is over");
-                seen
+                if let Some(in_hand) = self.in_hand.get_mut(&run) {
+                    in_hand.again = Some(Instant::now() + LONGEST);
+                }
+                return;
             }
         };
         if self.stop.is_cancelled() {
