@@ -1,4 +1,6 @@
-//! Questions of a handler to its requester, in the middle of its work.
+//! Questions of a handler to its requester, in the middle of its work. Those of runs: `run.rs`.
+
+pub(crate) mod run;
 
 use std::time::Duration;
 
@@ -50,7 +52,7 @@ impl TaskContext {
             return Err(Error::Invalid(why.to_owned()));
         }
         if self.inner.run.get().is_some() {
-            let why = "a run asks for approvals (Tool::approval), not its requester";
+            let why = "a run asks its requester in a tool (ToolContext::ask_requester)";
             return Err(Error::Invalid(why.to_owned()));
         }
         let questions = &self.inner.questions;

@@ -1,6 +1,9 @@
 //! The steps of runs that hand work to agents: sent again after a crash they are the same, and what became of them is learned
 //! wherever it happened meanwhile.
 
+mod relaying;
+mod shown;
+
 use std::time::{Duration, SystemTime};
 
 use agenthub_proto::{
@@ -9,6 +12,8 @@ use agenthub_proto::{
 };
 use agenthub_runs::{DelegationResult, EffectFailure, SentHandoff};
 use tokio::time::{sleep, timeout};
+
+use self::{relaying::Relayed, shown::Shown};
 
 use crate::{
     Client, Delegation, Error, MAX_HOPS, Outcome, Pending, TaskContext, Updates,
@@ -35,6 +40,9 @@ pub struct HandedOver {
     /// It may have been handed over before, so that not all of it was seen here.
     again: bool,
     task: Option<TaskContext>,
+    /// Its questions go to the requester of `task`.
+    relays: bool,
+    shown: Option<Shown>,
 }
 
 impl TaskContext {
@@ -94,6 +102,8 @@ impl Client {
                 delegation,
                 again,
                 task: None,
+                relays: false,
+                shown: None,
             }),
             Err(Error::Closed(_)) => never().await,
             Err(error) if error.is_retryable() => Err(EffectFailure::passing(error.to_string())),
@@ -174,12 +184,22 @@ impl HandedOver {
         self
     }
 
-    /// Updates of the agent, in order, see [`Pending::updates`]. What it showed before the run was taken up is not among them.
-    pub fn updates(&mut self) -> Updates {
-        self.pending.updates()
+    /// Passes questions of the agent (INPUT_REQUIRED, AUTH_REQUIRED) on to the requester of the task that waits for it, and the answers back,
+    /// while it is [waited for](Self::ended). Each is asked once, over crashes of this process, too. Meanwhile the time of the agent's task goes on.
+    #[must_use]
+    pub fn relaying_questions(mut self) -> Self {
+        self.relays = true;
+        self
     }
 
-    /// Waits for what becomes of it. An agent that asks back is called back, as there is nobody to answer. Does not return once the
+    /// Updates of the agent, in order, see [`Pending::updates`]. What it showed before the run was taken up is not among them.
+    pub fn updates(&mut self) -> Updates {
+        let (shown, updates) = Shown::new();
+        self.shown = Some(shown);
+        updates
+    }
+
+    /// Waits for what becomes of it. An agent that asks back is called back where there is nobody to answer. Does not return once the
     /// connection is closed for good: the run goes on in another process. Dropping the future ends the waiting, not the task.
     pub async fn ended(self) -> DelegationResult {
         let Self {
@@ -187,6 +207,8 @@ impl HandedOver {
             delegation,
             again,
             task,
+            relays,
+            mut shown,
         } = self;
         let client = pending.client.clone();
         let task_id = pending.task_id.clone();
@@ -194,10 +216,7 @@ impl HandedOver {
             Some(task) => task.lend_slot().await,
             None => None,
         };
-        let mut outcome = match pending.outcome().await {
-            Err(Error::Closed(_)) => return never().await,
-            outcome => outcome,
-        };
+        let mut outcome = outcome_of(pending, &mut shown).await;
         if let Ok(seen) = &mut outcome
             && again
             && let Ok(task) = client.task(&task_id, HISTORY).await
@@ -206,12 +225,42 @@ impl HandedOver {
             *seen = Outcome::of(&task);
             seen.spent = spent.or(seen.spent);
         }
-        if outcome.as_ref().is_ok_and(|o| o.state.is_interrupted()) {
-            client
-                .recall(&task_id, "nobody can answer the question")
-                .await;
+        while let Ok(asked) = &outcome
+            && asked.state.is_interrupted()
+        {
+            let relayed = match &task {
+                Some(task) if relays => relaying::relay(task, &client, &delegation, asked).await,
+                Some(_) | None => Ok(Relayed::Nobody),
+            };
+            outcome = match relayed {
+                Ok(Relayed::Outcome(outcome)) => Ok(*outcome),
+                Ok(Relayed::Waits(pending)) => outcome_of(*pending, &mut shown).await,
+                Ok(Relayed::Nobody) | Err(Error::Cancelled(_)) => {
+                    let why = "nobody can answer the question";
+                    client.recall(&task_id, why).await;
+                    break;
+                }
+                Err(Error::Closed(_)) => return never().await,
+                Err(error) => {
+                    let why = "the question could not be passed on";
+                    client.recall(&task_id, why).await;
+                    Err(error)
+                }
+            };
         }
         delegated(&delegation, outcome, client.now())
+    }
+}
+
+/// Waits for the outcome; for ever once the connection is closed for good.
+async fn outcome_of(pending: Pending, shown: &mut Option<Shown>) -> Result<Outcome, Error> {
+    let outcome = match shown {
+        Some(shown) => shown.follow(pending).await,
+        None => pending.outcome().await,
+    };
+    match outcome {
+        Err(Error::Closed(_)) => never().await,
+        outcome => outcome,
     }
 }
 

@@ -12,6 +12,7 @@ use agenthub_proto::{
 };
 use agenthub_runs::{Budget, RunId};
 use serde_json::Value;
+use tokio::sync::RwLock;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -51,6 +52,8 @@ pub(crate) struct Inner {
     pub(crate) questions: Arc<Questions>,
     /// Messages of the task that came behind this one.
     pub(crate) follow_ups: Arc<FollowUps>,
+    /// Held for writing while a question of this message's run is out: its updates, which would say that it goes on, wait.
+    pub(crate) floor: RwLock<()>,
 }
 
 impl TaskContext {
@@ -248,6 +251,11 @@ impl TaskContext {
             Some(why) => Err(Error::Cancelled(why.to_string())),
             None => Ok(()),
         }
+    }
+
+    /// True while a question of this message's run has no answer.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.inner.floor.try_read().is_err()
     }
 
     pub(crate) fn scope(&self) -> Scope {

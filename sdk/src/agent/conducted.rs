@@ -372,14 +372,17 @@ impl Conducted {
         tokio::select! {
             biased;
             () = signal.token.cancelled() => {}
-            () = suspended() => {
+            // The step is performed again where the run goes on, and finds its question there.
+            () = suspended() => if self.context.is_asking() {
+                signal.stop(StopReason::Stopping);
+            } else {
                 commands.send_replace(Command::Drain);
                 // Whoever has not ended when the agent's time to drain is over, is told to stop.
                 tokio::select! {
                     () = signal.token.cancelled() => {}
                     () = deadline() => signal.stop(StopReason::Deadline),
                 }
-            }
+            },
             () = deadline() => signal.stop(StopReason::Deadline),
         }
         if !self.is_to_go_on_elsewhere() {

@@ -19,7 +19,7 @@ use super::{
     handlers::Handlers,
     intake::{QueuedRun, conversation},
     own_runs::Start,
-    questions::{Answer, Questions, Resumed},
+    questions::{Answer, Answered, Questions},
     recovery::Orphan,
     runs::Runs,
 };
@@ -85,7 +85,7 @@ pub(super) enum Done {
     LookedBack {
         conversation: String,
         delivered: Box<Delivered>,
-        resumed: Option<Resumed>,
+        answered: Answered,
     },
     /// The question whether a task has ended for which messages wait.
     Asked { task_id: String, has_ended: bool },
@@ -185,9 +185,9 @@ impl Dispatcher {
             Done::LookedBack {
                 conversation,
                 delivered,
-                resumed,
+                answered,
             } => {
-                self.begin_with(*delivered, resumed).await;
+                self.begin_with(*delivered, answered).await;
                 self.take_behind(&conversation).await;
             }
             Done::Asked { task_id, has_ended } => {

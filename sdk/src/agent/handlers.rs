@@ -44,12 +44,6 @@ impl Handlers {
         }
     }
 
-    /// True if any of them is a function.
-    pub(super) fn has_functions(&self) -> bool {
-        let mut all = self.named.iter().chain(&self.any);
-        all.any(|handler| matches!(handler, Handler::Call(_)))
-    }
-
     /// The handler of a message from the mailbox.
     pub(super) fn choose(&self, message: &Message, routing: &AgentEventMetadata) -> Chosen {
         let is_directed = !routing.to_agent_id.is_empty();

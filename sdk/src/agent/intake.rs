@@ -14,7 +14,7 @@ use agenthub_proto::{
 };
 use agenthub_runs::{RunStarted, journal};
 use futures_util::FutureExt;
-use tokio::time::sleep;
+use tokio::{sync::RwLock, time::sleep};
 use tracing::{Instrument, Span, info_span};
 
 use super::{
@@ -25,7 +25,7 @@ use super::{
     giving_up::{self, GivingUp},
     handlers::Chosen,
     origin::Origin,
-    questions::{self, Asked, Resumed},
+    questions::{self, Answered, Asked, Resumed},
     recovery::Orphan,
     work::{self, Job},
 };
@@ -67,9 +67,9 @@ impl Dispatcher {
             .routing
             .as_ref()
             .is_some_and(|r| r.is_answer);
-        match is_answer && self.handlers.has_functions() {
+        match is_answer {
             true => self.look_back(delivered),
-            false => self.begin_with(delivered, None).await,
+            false => self.begin_with(delivered, Answered::Nothing).await,
         }
     }
 
@@ -83,32 +83,32 @@ impl Dispatcher {
         let (answer, client) = (answer.clone(), self.client.clone());
         let stop = self.runs.stop.clone();
         self.working.spawn(async move {
-            let resumed = loop {
+            let answered = loop {
                 match client.task(&answer.task_id, WHOLE_HISTORY).await {
-                    Ok(task) => break questions::resumed(&task.history, &answer),
+                    Ok(task) => break questions::answered(&task.history, &answer),
                     Err(error) if error.is_retryable() => {
                         tracing::debug!(%error, "not known yet which question is answered");
                     }
                     Err(error) => {
                         tracing::debug!(%error, "not known which question is answered");
-                        break None;
+                        break Answered::Nothing;
                     }
                 }
                 tokio::select! {
-                    () = stop.cancelled() => break None,
+                    () = stop.cancelled() => break Answered::Nothing,
                     () = sleep(LOOK_AGAIN) => {}
                 }
             };
             Done::LookedBack {
                 conversation,
                 delivered: Box::new(delivered),
-                resumed,
+                answered,
             }
         });
     }
 
     /// Begins the handling of a message, or goes on with an earlier one that it answers.
-    pub(super) async fn begin_with(&mut self, delivered: Delivered, resumed: Option<Resumed>) {
+    pub(super) async fn begin_with(&mut self, delivered: Delivered, answered: Answered) {
         let Some(Payload::Message(message)) = delivered.event.payload else {
             return self.skip(delivered.lease, "it is no message").await;
         };
@@ -116,9 +116,16 @@ impl Dispatcher {
             self.client.approvals().take(&message);
             return self.skip(delivered.lease, "it answers an approval").await;
         }
-        let (message, answers) = match resumed {
-            Some(Resumed { handled, answers }) => (handled, answers),
-            None => (message, Vec::new()),
+        let (message, answers) = match answered {
+            Answered::Handling(resumed) => {
+                let Resumed { handled, answers } = *resumed;
+                (handled, answers)
+            }
+            Answered::Run => {
+                let why = "it answers a question of a run, which reads it in the task";
+                return self.skip(delivered.lease, why).await;
+            }
+            Answered::Nothing => (message, Vec::new()),
         };
         let routing = delivered.event.routing.unwrap_or_default();
         let chosen = self.handlers.choose(&message, &routing);
@@ -380,6 +387,7 @@ impl Dispatcher {
                 asked: Asked::default(),
                 questions: Arc::clone(&self.questions),
                 follow_ups: Arc::default(),
+                floor: RwLock::default(),
             }),
         }
     }

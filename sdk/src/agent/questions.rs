@@ -12,7 +12,7 @@ use agenthub_proto::{
 use serde_json::json;
 use tokio::sync::oneshot;
 
-use crate::connection::Lease;
+use crate::{asking::run::is_question, connection::Lease};
 
 /// Metadata of a message that is a handler's question.
 const MARK: &str = "urn:agenthub:question";
@@ -165,6 +165,17 @@ fn marked(message: &Message) -> Option<(String, u32)> {
     Some((mark["of"].as_str()?.to_owned(), number as u32))
 }
 
+/// The question that a message answers.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Answered {
+    /// One of a handler, which is called again.
+    Handling(Box<Resumed>),
+    /// One of a run, which finds the answer itself.
+    Run,
+    /// None of this agent's.
+    Nothing,
+}
+
 /// A handling that goes on with an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Resumed {
@@ -174,10 +185,23 @@ pub(super) struct Resumed {
     pub(super) answers: Vec<Message>,
 }
 
+/// Finds the question that a message answers, in the task's history.
+pub(super) fn answered(history: &[Message], answer: &Message) -> Answered {
+    let at = history.iter().rposition(|m| is_same(m, answer));
+    let before = &history[..at.unwrap_or(history.len())];
+    let asked = before.iter().rfind(|m| m.role() == Role::Agent);
+    if asked.is_some_and(is_question) {
+        return Answered::Run;
+    }
+    resumed(history, answer).map_or(Answered::Nothing, |resumed| {
+        Answered::Handling(Box::new(resumed))
+    })
+}
+
 /// Finds the handling whose question a message answers, in the task's history. `None` if what the agent said last before it was a result.
 ///
 /// Message ids are the requester's, who may use one twice: places in the history say which is meant.
-pub(super) fn resumed(history: &[Message], answer: &Message) -> Option<Resumed> {
+fn resumed(history: &[Message], answer: &Message) -> Option<Resumed> {
     let at = history.iter().rposition(|m| is_same(m, answer));
     let mut before = &history[..at.unwrap_or(history.len())];
     let mut answers = VecDeque::from([answer.clone()]);

@@ -225,9 +225,38 @@ impl Client {
     ) -> Result<Pending, Error> {
         let now = self.now();
         let (message, routing) = delegation.to_wire(self.agent_id(), now);
+        let asked = (&*delegation.agent, delegation.left(now));
+        self.ask_with(message, routing, asked, before, within).await
+    }
+
+    /// Answers a question that is asked in a step of a run, and awaits what comes of the task then.
+    pub(crate) async fn answer_step(
+        &self,
+        answer: Message,
+        routing: AgentEventMetadata,
+        step: &Delegation,
+    ) -> Result<Pending, Error> {
+        let left = step.left(self.now());
+        let routing = AgentEventMetadata {
+            idempotency_key: answer.message_id.clone(),
+            ..routing
+        };
+        self.ask_with(answer, routing, (&step.agent, left), Before::GoesOn, left)
+            .await
+    }
+
+    /// Publishes a message of a task and awaits its outcome. `asked` is the agent and the time that the task has.
+    async fn ask_with(
+        &self,
+        message: Message,
+        routing: AgentEventMetadata,
+        (agent, left): (&str, Duration),
+        before: Before,
+        within: Duration,
+    ) -> Result<Pending, Error> {
         let task_id = message.task_id.clone();
         let table = Arc::clone(&self.inner.replies);
-        let ends = table.add(&task_id, &delegation.agent, delegation.left(now), before)?;
+        let ends = table.add(&task_id, agent, left, before)?;
         let pending = Pending {
             task_id: task_id.clone(),
             client: self.clone(),

@@ -122,7 +122,7 @@ impl Pending {
 /// The updates of one [`Pending`].
 #[derive(Debug)]
 pub struct Updates {
-    receiver: Option<mpsc::Receiver<Box<Update>>>,
+    pub(crate) receiver: Option<mpsc::Receiver<Box<Update>>>,
 }
 
 impl Updates {

@@ -18,6 +18,7 @@ use agenthub_runs::{
     DelegationResult, SentHandoff, ToolOutput,
     tool_loop::{AvailableTool, ToolQuery},
 };
+use futures_util::FutureExt;
 use serde_json::Value;
 use tokio::{
     sync::OnceCell,
@@ -109,7 +110,8 @@ impl Crew {
         sent: &SentHandoff,
         heard: &Heard,
     ) -> Result<DelegationResult, agenthub_runs::EffectFailure> {
-        let mut handed = self.task.hand_over(sent).await?;
+        let handed = self.task.hand_over(sent).await?;
+        let mut handed = handed.relaying_questions();
         let mut updates = handed.updates();
         let ended = handed.ended();
         tokio::pin!(ended);
@@ -117,7 +119,12 @@ impl Crew {
             tokio::select! {
                 biased;
                 Some(update) = updates.next() => heard.add(&update),
-                ended = &mut ended => return Ok(ended),
+                ended = &mut ended => {
+                    while let Some(Some(update)) = updates.next().now_or_never() {
+                        heard.add(&update);
+                    }
+                    return Ok(ended);
+                }
             }
         }
     }

@@ -18,8 +18,8 @@ use super::TaskContext;
 use crate::{ArtifactUpdate, Client, Error, TaskUpdate, agent::AGENT_TYPE, connection::publish};
 
 impl TaskContext {
-    /// Shows progress: WORKING with this text. Returns when it is under way; what becomes of it is not waited for. Without a task it
-    /// does nothing.
+    /// Shows progress: WORKING with this text. Returns when it is under way; what becomes of it is not waited for. In a run it waits
+    /// while a question to the requester is out. Without a task it does nothing.
     ///
     /// # Errors
     ///
@@ -30,6 +30,11 @@ impl TaskContext {
             return Ok(());
         }
         let update = update.into();
+        let _floor = match self.inner.run.get() {
+            Some(_) => Some(self.inner.floor.read().await),
+            None => None,
+        };
+        self.may_publish()?;
         let mut message = (!update.text.is_empty()).then(|| self.message_of(&update.text));
         let mut routing = self.envelope();
         routing.durability = update.durability.into();

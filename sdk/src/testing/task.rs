@@ -141,6 +141,7 @@ impl FakeTask {
                 asked: Asked::default(),
                 questions: Arc::default(),
                 follow_ups: Arc::default(),
+                floor: tokio::sync::RwLock::default(),
             }),
         };
         context.inner.asked.know(self.answers.iter().cloned());

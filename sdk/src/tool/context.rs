@@ -1,12 +1,19 @@
 //! Context of a tool's call.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
+use agenthub_proto::a2a::{Message, TaskState};
 use agenthub_runs::{Budget, StepContext, model::ToolCall};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Error, TaskContext, TaskUpdate};
+use crate::{Error, Reply, TaskContext, TaskUpdate};
 
 /// Context of a tool's call. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -15,6 +22,9 @@ pub struct ToolContext {
     task: TaskContext,
     tool: String,
     call_id: String,
+    arguments: Value,
+    /// Questions of this call so far.
+    asked: Arc<AtomicU32>,
 }
 
 impl ToolContext {
@@ -24,6 +34,8 @@ impl ToolContext {
             task: task.clone(),
             tool: call.name.clone(),
             call_id: call.id.clone(),
+            arguments: call.arguments.clone(),
+            asked: Arc::default(),
         }
     }
 
@@ -76,6 +88,37 @@ impl ToolContext {
     /// Waits for [`cancellation`](Self::cancellation).
     pub async fn cancelled(&self) {
         self.step.cancelled.cancelled().await;
+    }
+
+    /// Asks the requester of the agent, and waits for the answer: the task is INPUT_REQUIRED until it comes, and other questions of the run
+    /// wait for their turn. The call takes none of the agent's places meanwhile.
+    ///
+    /// Question and answer outlive this process: where the call is made again, its questions, which are known by their order, are not
+    /// asked again, and get the answers that came.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] where nobody can be asked: the message belongs to no task, or the agent began the run itself.
+    /// [`Error::Cancelled`] when the task has ended meanwhile; the hub's refusal.
+    pub async fn ask_requester(&self, question: impl Into<Reply>) -> Result<Message, Error> {
+        self.ask(question.into(), TaskState::InputRequired).await
+    }
+
+    /// Does the same with AUTH_REQUIRED, as [`TaskContext::ask_auth`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ask_requester`](Self::ask_requester).
+    pub async fn ask_auth(&self, explanation: impl Into<Reply>) -> Result<Message, Error> {
+        self.ask(explanation.into(), TaskState::AuthRequired).await
+    }
+
+    async fn ask(&self, question: Reply, state: TaskState) -> Result<Message, Error> {
+        let number = self.asked.fetch_add(1, Ordering::Relaxed);
+        let (run, step) = (&self.step.key.run, &self.step.key.step);
+        // A run that is not written down may call something else in this place when it begins again.
+        let key = format!("{run}/{step}/{}/{}/{number}", self.tool, self.arguments);
+        self.task.ask_in_run(&key, question, state).await
     }
 
     /// Shows how far it is, to those who watch the task.

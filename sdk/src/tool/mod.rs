@@ -9,13 +9,20 @@ use std::{fmt, sync::Arc};
 use agenthub_runs::{ToolOutput, model};
 use futures_util::{FutureExt, future::BoxFuture};
 use schemars::{JsonSchema, generate::SchemaSettings};
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
 
 pub use context::ToolContext;
 pub(crate) use toolbox::{MAX_TOOLS, Toolbox};
 
-use crate::IntoOutput;
+use crate::{Failure, IntoOutput};
+
+/// Input of `ask_requester`.
+#[derive(Deserialize, JsonSchema)]
+struct Question {
+    /// The question, in plain words.
+    question: String,
+}
 
 type Function = dyn Fn(ToolContext, Value) -> BoxFuture<'static, ToolOutput> + Send + Sync;
 
@@ -121,6 +128,23 @@ impl Tool {
     /// True if a person has to [allow](Self::approval) each call.
     pub fn needs_approval(&self) -> bool {
         self.needs_approval
+    }
+
+    /// The tool `ask_requester`: with it a model asks who gave it the task, and goes on with the answer, see [`ToolContext::ask_requester`].
+    pub fn ask_requester() -> Self {
+        Self::typed(
+            "ask_requester",
+            "Asks who gave you this task one question, and returns their answer. Call it only where you cannot do the task without \
+             knowing something that nobody but them can tell. Say in the question all that they need to answer it.",
+            async |context: ToolContext, Question { question }| {
+                let answer = context.ask_requester(question).await?;
+                let data: Vec<Value> = answer.data().collect();
+                Ok::<_, Failure>(match data.is_empty() {
+                    true => Value::String(answer.text()),
+                    false => json!({"text": answer.text(), "data": data}),
+                })
+            },
+        )
     }
 
     /// Checks whether this can be the schema of a tool's input, as it is checked when an agent is built.

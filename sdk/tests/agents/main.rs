@@ -1,6 +1,7 @@
 //! Agents with a model, over a hub in this process: tools, supervisors, limits, and what those who watch see.
 
 mod approvals;
+mod asking;
 mod away;
 mod conversations;
 mod follow_ups;
