@@ -17,7 +17,7 @@ use crate::{frame::Stage, origin::Origin};
 /// given up. Dropping the future ends the waiting, not the task.
 pub(crate) async fn delegate(origin: &Origin, sent: &SentHandoff, view: &View) -> DelegationResult {
     let handed = match origin.hand_over(sent).await {
-        Ok(handed) => handed,
+        Ok(handed) => handed.relaying_questions(),
         Err(failure) => return without(sent, state_of(failure.is_retryable), failure.message),
     };
     view.show(handoff(Stage::Occurred, sent, ""));

@@ -262,7 +262,7 @@ impl World for RunWorld {
         step: &StepContext,
         sent: &SentHandoff,
     ) -> Result<DelegationResult, EffectFailure> {
-        let handed = self.task.hand_over(sent).await?;
+        let handed = self.task.hand_over(sent).await?.relaying_questions();
         let agent = &sent.handoff.agent;
         let data = json!({"from": CORTEX, "to": agent, "taskId": sent.task_id});
         step.progress

@@ -1,6 +1,6 @@
 //! A Cortex that dies in the middle of a turn, and comes back.
 
-mod stage;
+pub(crate) mod stage;
 
 use std::sync::{
     Arc,

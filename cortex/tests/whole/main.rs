@@ -1,5 +1,6 @@
 //! Cortex on a real hub, with agents and users.
 
+mod asking;
 mod cancelling;
 mod crashes;
 mod discovery;

@@ -20,19 +20,19 @@ use tokio::sync::{Notify, mpsc};
 use crate::harness::*;
 
 /// The hub and the journal, which outlive a Cortex.
-pub(super) struct System {
-    pub(super) hub: Server,
-    pub(super) journal: Arc<MemoryJournal>,
+pub(crate) struct System {
+    pub(crate) hub: Server,
+    pub(crate) journal: Arc<MemoryJournal>,
 }
 
 /// A journal that survives its Cortex. It is silent once so many appends are made, as if the process had stopped there.
 #[derive(Debug)]
-pub(super) struct Lasting {
-    pub(super) inner: Arc<MemoryJournal>,
-    pub(super) left: AtomicUsize,
+pub(crate) struct Lasting {
+    pub(crate) inner: Arc<MemoryJournal>,
+    pub(crate) left: AtomicUsize,
     /// True if the last append is written.
-    pub(super) writes_last: bool,
-    pub(super) tell: mpsc::Sender<()>,
+    pub(crate) writes_last: bool,
+    pub(crate) tell: mpsc::Sender<()>,
 }
 
 #[tonic::async_trait]
@@ -65,7 +65,7 @@ impl JournalDecorator for Lasting {
 }
 
 impl System {
-    pub(super) async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         Self {
             hub: hub().await,
             journal: Arc::default(),
@@ -73,12 +73,12 @@ impl System {
     }
 
     /// True if no turn is left to be finished.
-    pub(super) async fn is_over(&self) -> bool {
+    pub(crate) async fn is_over(&self) -> bool {
         let left = self.journal.adoptable("cortex", "the-one", 1).await;
         left.expect("it is in memory").is_empty()
     }
 
-    pub(super) async fn cortex(&self, model: impl LanguageModel + 'static) -> Running {
+    pub(crate) async fn cortex(&self, model: impl LanguageModel + 'static) -> Running {
         let (tell, _) = mpsc::channel(1);
         let journal = Lasting {
             inner: self.journal.clone(),
@@ -89,7 +89,7 @@ impl System {
         self.cortex_on(Arc::new(journal), model).await
     }
 
-    pub(super) async fn cortex_on(
+    pub(crate) async fn cortex_on(
         &self,
         journal: Arc<dyn Journal>,
         model: impl LanguageModel + 'static,
@@ -104,16 +104,16 @@ impl System {
 
 /// Everything that was asked, by whichever Cortex. What is asked while it holds its breath is never answered.
 #[derive(Clone)]
-pub(super) struct Mind {
-    pub(super) asked: Arc<Mutex<Vec<Request>>>,
-    pub(super) holds_breath: Arc<dyn Fn(&Request) -> bool + Send + Sync>,
-    pub(super) tell: mpsc::Sender<()>,
-    pub(super) answer: Arc<dyn Fn(&Request) -> String + Send + Sync>,
+pub(crate) struct Mind {
+    pub(crate) asked: Arc<Mutex<Vec<Request>>>,
+    pub(crate) holds_breath: Arc<dyn Fn(&Request) -> bool + Send + Sync>,
+    pub(crate) tell: mpsc::Sender<()>,
+    pub(crate) answer: Arc<dyn Fn(&Request) -> String + Send + Sync>,
 }
 
 impl Mind {
     /// Hears every question, and tells of those that it does not answer.
-    pub(super) fn new(
+    pub(crate) fn new(
         holds_breath: impl Fn(&Request) -> bool + Send + Sync + 'static,
     ) -> (Self, mpsc::Receiver<()>) {
         let (tell, told) = mpsc::channel(8);
@@ -126,7 +126,7 @@ impl Mind {
         (mind, told)
     }
 
-    pub(super) fn answering(
+    pub(crate) fn answering(
         mut self,
         answer: impl Fn(&Request) -> String + Send + Sync + 'static,
     ) -> Self {
@@ -135,14 +135,14 @@ impl Mind {
     }
 
     /// The same one, which answers everything.
-    pub(super) fn awake(&self) -> Self {
+    pub(crate) fn awake(&self) -> Self {
         Self {
             holds_breath: Arc::new(|_| false),
             ..self.clone()
         }
     }
 
-    pub(super) fn model(&self) -> impl LanguageModel + 'static {
+    pub(crate) fn model(&self) -> impl LanguageModel + 'static {
         let mind = self.clone();
         Thinking(move |request: Request| {
             let mind = mind.clone();
@@ -158,7 +158,7 @@ impl Mind {
     }
 
     /// The words of each question, and whether results were there.
-    pub(super) fn questions(&self) -> Vec<(String, bool)> {
+    pub(crate) fn questions(&self) -> Vec<(String, bool)> {
         let asked = self.asked.lock().expect("no panic");
         let question = |r: &Request| (words(r), r.data("results").is_some());
         asked.iter().map(question).collect()
@@ -166,7 +166,7 @@ impl Mind {
 }
 
 /// Says something before it has an agent work.
-pub(super) fn talkative() -> Mind {
+pub(crate) fn talkative() -> Mind {
     let (mind, _) = Mind::new(|_| false);
     mind.answering(|request| {
         let decision = delegating(request).expect("it always decides");
@@ -180,15 +180,15 @@ pub(super) fn talkative() -> Mind {
 }
 
 /// An agent that works when it is told to, and how often it was asked.
-pub(super) struct Digger {
-    pub(super) _agent: agenthub_sdk::RunningAgent,
-    pub(super) started: mpsc::Receiver<()>,
-    pub(super) release: Arc<Notify>,
-    pub(super) asked: Arc<AtomicUsize>,
+pub(crate) struct Digger {
+    pub(crate) _agent: agenthub_sdk::RunningAgent,
+    pub(crate) started: mpsc::Receiver<()>,
+    pub(crate) release: Arc<Notify>,
+    pub(crate) asked: Arc<AtomicUsize>,
 }
 
 impl Digger {
-    pub(super) async fn start(hub: &Server, cortex: &Running) -> Self {
+    pub(crate) async fn start(hub: &Server, cortex: &Running) -> Self {
         let (at_work, started) = mpsc::channel(8);
         let (release, asked) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
         let (wait, count) = (release.clone(), asked.clone());
@@ -213,7 +213,7 @@ impl Digger {
 }
 
 /// The next things that the user hears are these, and nothing else.
-pub(super) async fn hears(user: &User, messages: &mut Messages, expected: &[&str]) {
+pub(crate) async fn hears(user: &User, messages: &mut Messages, expected: &[&str]) {
     user.ask("c", "that is all").await;
     let mut heard = Vec::new();
     loop {
