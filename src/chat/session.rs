@@ -1,6 +1,9 @@
 //! One conversation.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use agenthub_sdk::{Client, Error};
 use agenthub_terminal::run::{Asking, Line};
@@ -19,6 +22,8 @@ pub(crate) struct Session {
     pub(super) client: Client,
     pub(super) context: String,
     pub(super) hub: String,
+    /// Task that waits for the user's answer.
+    asks: Arc<Mutex<Option<String>>>,
 }
 
 impl Session {
@@ -47,6 +52,17 @@ impl Session {
         Self::connect(&self.hub, None).await
     }
 
+    /// Notes that a task waits for what the user says next.
+    pub(super) fn waits(&self, task_id: String) {
+        *self.asks.lock().unwrap_or_else(PoisonError::into_inner) = Some(task_id);
+    }
+
+    /// The task that waits for what the user says now, if one does.
+    pub(super) fn take_waiting(&self) -> Option<String> {
+        let mut asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
+        asks.take()
+    }
+
     /// A line to Cortex, for its runs.
     pub(super) fn line(&self) -> anyhow::Result<Line> {
         Line::to(&self.hub)
@@ -68,6 +84,7 @@ impl Session {
             client,
             context,
             hub: hub.to_owned(),
+            asks: Arc::default(),
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agenthub_cortex::{CHAT_REQUEST, CORTEX};
-use agenthub_sdk::{Client, Delegation, TraceContext};
+use agenthub_sdk::{Client, Delegation, Error, TraceContext};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_secs(30 * 60);
 /// Time for which the end of a cancelled turn is waited for.
 const CANCELLED: Duration = Duration::from_secs(3);
 
-/// Asks, and shows what happens until the end. Cancelling `cancel` cancels the task; dropping the future leaves it running.
+/// Asks, or answers what was asked, and shows what happens until the end. Cancelling `cancel` cancels the task; dropping the future leaves it running.
 pub(super) async fn run<F: Future<Output = ()>>(
     session: Session,
     words: String,
@@ -28,7 +28,9 @@ pub(super) async fn run<F: Future<Output = ()>>(
     mut show: impl FnMut(Show) -> F,
 ) -> End {
     let client = &session.client;
-    let task_id = Uuid::now_v7().to_string();
+    let waiting = session.take_waiting();
+    let is_answer = waiting.is_some();
+    let mut task_id = waiting.unwrap_or_else(new_task);
     let trace = TraceContext::start();
     tracing::info!(
         task_id,
@@ -36,15 +38,27 @@ pub(super) async fn run<F: Future<Output = ()>>(
         trace_id = trace.trace_id(),
         "asking"
     );
-    let delegation = Delegation::to(CORTEX)
-        .capability(CHAT_REQUEST)
-        .context_id(&*session.context)
-        .task_id(&*task_id)
-        .trace(trace)
-        .text(words)
-        .timeout(LIMIT);
+    let delegation = |task_id: &str| {
+        Delegation::to(CORTEX)
+            .capability(CHAT_REQUEST)
+            .context_id(&*session.context)
+            .task_id(task_id)
+            .trace(trace)
+            .text(&*words)
+            .timeout(LIMIT)
+    };
+    let delegate = async {
+        match client.delegate(delegation(&task_id)).await {
+            // It did not wait that long.
+            Err(Error::Conflict(_)) if is_answer => {
+                task_id = new_task();
+                client.delegate(delegation(&task_id)).await
+            }
+            delegated => delegated,
+        }
+    };
     let delegated = tokio::select! {
-        delegated = client.delegate(delegation) => delegated,
+        delegated = delegate => delegated,
         () = cancel.cancelled() => {
             // It may have arrived all the same.
             call_off(client, &task_id).await;
@@ -83,11 +97,19 @@ pub(super) async fn run<F: Future<Output = ()>>(
         }
     }
     // The updates end with the outcome, so it is there.
-    let (shows, end) = view.end(pending.outcome().await, give_up.is_some());
+    let outcome = pending.outcome().await;
+    if outcome.as_ref().is_ok_and(|o| o.state.is_interrupted()) {
+        session.waits(task_id);
+    }
+    let (shows, end) = view.end(outcome, give_up.is_some());
     for it in shows {
         show(it).await;
     }
     end
+}
+
+fn new_task() -> String {
+    Uuid::now_v7().to_string()
 }
 
 async fn call_off(client: &Client, task_id: &str) {
