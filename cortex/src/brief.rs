@@ -4,6 +4,7 @@
 
 mod constraints;
 mod criterion;
+mod faults;
 mod material;
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,7 @@ use utoipa::ToSchema;
 
 pub use constraints::Constraints;
 use constraints::are_criteria;
+pub use faults::{Fault, Faults};
 pub(crate) use material::{Taken, meant};
 
 use crate::origin::CORTEX;
@@ -105,91 +107,84 @@ pub struct Budget {
     pub time_ms: Option<u64>,
 }
 
-/// The reason why a brief is not taken.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{at}` {why}")]
-pub struct Fault {
-    /// The field, such as `constraints.qualityThreshold`.
-    pub at: String,
-    /// The fault, as the rest of a sentence.
-    pub why: String,
-}
-
-impl Fault {
-    fn new(at: impl Into<String>, why: impl Into<String>) -> Self {
-        Self {
-            at: at.into(),
-            why: why.into(),
-        }
-    }
-}
-
 impl Brief {
     /// # Errors
     ///
-    /// The first field that does not keep to its bounds.
-    pub fn check(&self) -> Result<(), Fault> {
-        if self.objective.trim().is_empty() {
-            return Err(Fault::new("objective", "is empty: say what you want"));
-        }
-        is_short("objective", self.objective.len(), MAX_OBJECTIVE_BYTES)?;
-        if let Some(agent) = &self.agent {
-            if self.mode == Mode::App {
-                let why = "names who to talk with, which is for the mode `chat`";
-                return Err(Fault::new("agent", why));
-            }
-            is_name("agent", agent, MAX_AGENT_BYTES)?;
-            if agent == CORTEX {
-                let why = "is cortex, who would wait for itself: leave it out to talk with Cortex";
-                return Err(Fault::new("agent", why));
-            }
-        }
+    /// Every field that does not keep to its bounds.
+    pub fn check(&self) -> Result<(), Faults> {
         let payload = Value::Object(self.payload.clone());
-        is_short("payload", payload.to_string().len(), MAX_PAYLOAD_BYTES)?;
-        is_flat("payload", &payload)?;
-        for (field, name) in [("threadId", &self.thread_id), ("series", &self.series)] {
-            if let Some(name) = name {
-                is_name(field, name, MAX_NAME_BYTES)?;
-            }
-        }
-        self.constraints.check()?;
-        self.payload_is_held_to()?;
-        if self.mode == Mode::Chat {
-            self.constraints.suits_a_chat()?;
-        }
-        self.budget.check()
+        let name = |field: &str, name: &Option<String>| match name {
+            None => Ok(()),
+            Some(name) => is_name(field, name, MAX_NAME_BYTES),
+        };
+        let of_chat = match self.mode {
+            Mode::App => Vec::new(),
+            Mode::Chat => self.constraints.suits_a_chat(),
+        };
+        let checks = [
+            self.has_an_objective(),
+            self.may_talk_with_the_agent(),
+            is_short("payload", payload.to_string().len(), MAX_PAYLOAD_BYTES),
+            is_flat("payload", &payload),
+            name("threadId", &self.thread_id),
+            name("series", &self.series),
+        ];
+        let checks = checks.into_iter().chain(self.constraints.checks());
+        let checks = checks.chain(self.payload_is_held_to()).chain(of_chat);
+        Faults::of(checks.chain(self.budget.checks()))
     }
 
-    /// # Errors
-    ///
-    /// The first of the constraints among the payload that does not keep to its bounds.
-    fn payload_is_held_to(&self) -> Result<(), Fault> {
+    fn has_an_objective(&self) -> Result<(), Fault> {
+        match self.objective.trim().is_empty() {
+            true => Err(Fault::new("objective", "is empty: say what you want")),
+            false => is_short("objective", self.objective.len(), MAX_OBJECTIVE_BYTES),
+        }
+    }
+
+    fn may_talk_with_the_agent(&self) -> Result<(), Fault> {
+        match self.agent.as_deref() {
+            None => Ok(()),
+            Some(_) if self.mode == Mode::App => Err(Fault::new(
+                "agent",
+                "names who to talk with, which is for the mode `chat`",
+            )),
+            Some(CORTEX) => Err(Fault::new(
+                "agent",
+                "is cortex, who would wait for itself: leave it out to talk with Cortex",
+            )),
+            Some(agent) => is_name("agent", agent, MAX_AGENT_BYTES),
+        }
+    }
+
+    /// The checks of the constraints among the payload.
+    fn payload_is_held_to(&self) -> Vec<Result<(), Fault>> {
         let given = |field: &str| self.payload.get(field).filter(|value| !value.is_null());
-        if let Some(threshold) = given(QUALITY_THRESHOLD) {
-            let is_one = |number: f64| (0.0..=1.0).contains(&number);
-            if !threshold.as_f64().is_some_and(is_one) {
-                let why = format!("is {threshold}; it is a number from 0 to 1");
-                return Err(Fault::new(format!("payload.{QUALITY_THRESHOLD}"), why));
-            }
+        let is_one = |number: f64| (0.0..=1.0).contains(&number);
+        let mut checks = Vec::new();
+        if let Some(threshold) = given(QUALITY_THRESHOLD)
+            && !threshold.as_f64().is_some_and(is_one)
+        {
+            let why = format!("is {threshold}; it is a number from 0 to 1");
+            checks.push(Err(Fault::new(format!("payload.{QUALITY_THRESHOLD}"), why)));
         }
         let Some(criteria) = given(ACCEPTANCE_CRITERIA) else {
-            return Ok(());
+            return checks;
         };
         let at = format!("payload.{ACCEPTANCE_CRITERIA}");
         let Some(criteria) = criteria.as_array() else {
-            return Err(Fault::new(at, "takes a list of texts and checks"));
+            checks.push(Err(Fault::new(at, "takes a list of texts and checks")));
+            return checks;
         };
-        are_criteria(&at, criteria)?;
+        checks.extend(are_criteria(&at, criteria));
         let all = self.clone().with_payload_held_to();
-        match all.constraints.acceptance_criteria.len() {
-            count if count > MAX_CRITERIA => {
-                let why = format!(
-                    "makes {count} with constraints.{ACCEPTANCE_CRITERIA}; at most {MAX_CRITERIA}"
-                );
-                Err(Fault::new(at, why))
-            }
-            _ => Ok(()),
+        let count = all.constraints.acceptance_criteria.len();
+        if criteria.len() <= MAX_CRITERIA && count > MAX_CRITERIA {
+            let why = format!(
+                "makes {count} with constraints.{ACCEPTANCE_CRITERIA}; at most {MAX_CRITERIA}"
+            );
+            checks.push(Err(Fault::new(at, why)));
         }
+        checks
     }
 
     /// The same brief whose constraints have what the payload holds the result to: its criteria behind those of the constraints, and the
@@ -225,21 +220,18 @@ impl Budget {
         }
     }
 
-    /// # Errors
-    ///
-    /// A limit of nothing at all, with which no run can begin.
-    pub fn check(&self) -> Result<(), Fault> {
+    /// The checks of its limits: with one of nothing at all no run can begin.
+    fn checks(&self) -> impl Iterator<Item = Result<(), Fault>> {
         let Self {
             tokens,
             calls,
             time_ms,
         } = *self;
-        for (at, limit) in [("tokens", tokens), ("calls", calls), ("timeMs", time_ms)] {
-            if limit == Some(0) {
-                return Err(Fault::new(format!("budget.{at}"), "is 0: give at least 1"));
-            }
-        }
-        Ok(())
+        let limits = [("tokens", tokens), ("calls", calls), ("timeMs", time_ms)];
+        limits.into_iter().map(|(at, limit)| match limit {
+            Some(0) => Err(Fault::new(format!("budget.{at}"), "is 0: give at least 1")),
+            _ => Ok(()),
+        })
     }
 
     fn is_empty(&self) -> bool {

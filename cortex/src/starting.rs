@@ -14,7 +14,7 @@ use tokio::time::{timeout, timeout_at};
 
 use crate::{
     asked::Asked,
-    brief::{Brief, Fault},
+    brief::{Brief, Fault, Faults},
     handle::Handle,
     live::{Active, Begun, Coming, Place, Stage, StartError},
     orchestrator::{capabilities, inputs},
@@ -128,14 +128,15 @@ impl Handle {
             let cards: Vec<_> = known.collect();
             let offered = capabilities(&cards);
             let named = constraints.names_offered(offered.iter().map(String::as_str));
-            let suits = named.and_then(|()| brief.suits(&inputs(&cards)));
-            let suits = suits.and_then(|()| match &brief.agent {
-                Some(agent) if directory.get(agent).is_none() => Err(Fault {
-                    at: "agent".to_owned(),
-                    why: format!("is nobody: {}", directory.absence(agent)),
-                }),
+            let is_somebody = match &brief.agent {
+                Some(agent) if directory.get(agent).is_none() => Err(Fault::new(
+                    "agent",
+                    format!("is nobody: {}", directory.absence(agent)),
+                )),
                 _ => Ok(()),
-            });
+            };
+            let suits =
+                Faults::of([named, is_somebody]).and_then(|()| brief.suits(&inputs(&cards)));
             // Without Cortex in it the view is not there yet, and nothing can be told.
             let is_there = directory.get(CORTEX).is_some();
             if is_there && suits.is_ok() {

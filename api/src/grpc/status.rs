@@ -8,9 +8,12 @@ use crate::runs::Error;
 impl From<Error> for Status {
     fn from(error: Error) -> Self {
         let mut status = Self::new(code(&error), error.to_string());
-        if let Error::Invalid { at, .. } = &error
-            && let Ok(field) = at.parse()
-        {
+        let field = match &error {
+            Error::Invalid { at, .. } => Some(at),
+            Error::Faulty(faults) => faults.iter().map(|fault| &fault.at).next(),
+            _ => None,
+        };
+        if let Some(Ok(field)) = field.map(|at| at.parse()) {
             status.metadata_mut().insert(INVALID_FIELD, field);
         }
         status
@@ -20,7 +23,7 @@ impl From<Error> for Status {
 fn code(error: &Error) -> Code {
     match error {
         Error::NotFound { .. } => Code::NotFound,
-        Error::Invalid { .. } => Code::InvalidArgument,
+        Error::Invalid { .. } | Error::Faulty(_) => Code::InvalidArgument,
         Error::KeyReused { .. } => Code::AlreadyExists,
         Error::ThreadBusy { .. }
         | Error::NotPending { .. }

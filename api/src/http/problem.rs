@@ -214,12 +214,13 @@ impl Problem {
             true => why.clone(),
             false => format!("`{at}` {why}"),
         };
-        let mut problem = Kind::InvalidField.with(detail);
-        problem.0.errors.push(Fault {
-            pointer: pointer(at),
-            detail: why,
-        });
-        problem
+        Kind::InvalidField.with(detail).with_fault(at, why)
+    }
+
+    fn with_fault(mut self, at: &str, detail: String) -> Self {
+        let pointer = pointer(at);
+        self.0.errors.push(Fault { pointer, detail });
+        self
     }
 
     /// The problem of a request to this path.
@@ -249,6 +250,13 @@ impl From<Error> for Problem {
         let said = error.to_string();
         let (kind, thread_id, run) = match error {
             Error::Invalid { at, why } => return Self::field(&at, why),
+            Error::Faulty(faults) => {
+                return faults
+                    .iter()
+                    .fold(Kind::InvalidField.with(said), |problem, fault| {
+                        problem.with_fault(&fault.at, fault.why.clone())
+                    });
+            }
             Error::NotFound { .. } => (Kind::NotFound, None, None),
             Error::ThreadBusy { thread, run } => (Kind::ThreadBusy, Some(thread), Some(run)),
             Error::KeyReused { run, .. } => (Kind::KeyReused, None, Some(run)),

@@ -1,6 +1,6 @@
 //! Errors of operations on runs.
 
-use agenthub_cortex::{StartError, brief::Fault};
+use agenthub_cortex::{StartError, brief::Faults};
 use agenthub_sdk::runs::journal;
 
 /// The reason why something is not done for a run.
@@ -22,6 +22,9 @@ pub(crate) enum Error {
         /// Its fault, as the rest of a sentence.
         why: String,
     },
+    /// The brief has faults.
+    #[error("{0}")]
+    Faulty(Faults),
     /// Another run of the thread is active.
     #[error("run {run} of thread {thread:?} is active: wait for it or cancel it")]
     ThreadBusy {
@@ -85,9 +88,9 @@ impl Error {
     }
 }
 
-impl From<Fault> for Error {
-    fn from(Fault { at, why }: Fault) -> Self {
-        Self::Invalid { at, why }
+impl From<Faults> for Error {
+    fn from(faults: Faults) -> Self {
+        Self::Faulty(faults)
     }
 }
 
@@ -107,7 +110,7 @@ impl From<journal::JournalError> for Error {
 impl From<StartError> for Error {
     fn from(error: StartError) -> Self {
         match error {
-            StartError::Invalid(fault) => fault.into(),
+            StartError::Invalid(faults) => faults.into(),
             StartError::ThreadBusy { thread, run } => Self::ThreadBusy {
                 thread,
                 run: run.to_string(),

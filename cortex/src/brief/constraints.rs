@@ -75,49 +75,56 @@ impl Constraints {
         }
     }
 
-    /// # Errors
-    ///
-    /// The first field that does not keep to its bounds.
-    pub fn check(&self) -> Result<(), Fault> {
+    /// The checks of the bounds that its fields have.
+    pub(super) fn checks(&self) -> Vec<Result<(), Fault>> {
+        let mut checks = Vec::new();
         let threshold = self.quality_threshold();
         if !(0.0..=1.0).contains(&threshold) {
             let why = format!("is {threshold}; it is a number from 0 to 1");
-            return Err(Fault::new("constraints.qualityThreshold", why));
+            checks.push(Err(Fault::new("constraints.qualityThreshold", why)));
         }
         let at = "constraints.executionDepth";
-        is_within(at, self.execution_depth(), MAX_DEPTH)?;
-        is_within("constraints.maxTurns", self.max_turns(), MAX_TURNS)?;
+        checks.push(is_within(at, self.execution_depth(), MAX_DEPTH));
+        checks.push(is_within(
+            "constraints.maxTurns",
+            self.max_turns(),
+            MAX_TURNS,
+        ));
         let at = "constraints.approvals";
         if self.approvals.len() > MAX_CRITERIA {
             let why = format!(
                 "has {} entries; at most {MAX_CRITERIA}",
                 self.approvals.len()
             );
-            return Err(Fault::new(at, why));
+            checks.push(Err(Fault::new(at, why)));
         }
-        for (index, capability) in self.approvals.iter().enumerate() {
-            is_name(&format!("{at}[{index}]"), capability, MAX_NAME_BYTES)?;
-        }
-        are_criteria("constraints.acceptanceCriteria", &self.acceptance_criteria)
+        let approvals = self.approvals.iter().take(MAX_CRITERIA).enumerate();
+        checks.extend(approvals.map(|(index, capability)| {
+            is_name(&format!("{at}[{index}]"), capability, MAX_NAME_BYTES)
+        }));
+        checks.extend(are_criteria(
+            "constraints.acceptanceCriteria",
+            &self.acceptance_criteria,
+        ));
+        checks
     }
 
-    /// # Errors
-    ///
-    /// The first field that only a run in app mode keeps to.
-    pub(super) fn suits_a_chat(&self) -> Result<(), Fault> {
+    /// The checks for fields that only a run in app mode keeps to.
+    pub(super) fn suits_a_chat(&self) -> Vec<Result<(), Fault>> {
         let given = [
             ("acceptanceCriteria", !self.acceptance_criteria.is_empty()),
             ("approvals", !self.approvals.is_empty()),
             ("qualityThreshold", self.quality_threshold.is_some()),
             ("executionDepth", self.execution_depth.is_some()),
         ];
-        match given.into_iter().find(|(_, is_given)| *is_given) {
-            None => Ok(()),
-            Some((field, _)) => Err(Fault::new(
+        let checks = given.into_iter().map(|(field, is_given)| match is_given {
+            false => Ok(()),
+            true => Err(Fault::new(
                 format!("constraints.{field}"),
                 "needs the mode `app`: nobody reviews a chat turn or asks a person about it; take the mode `app`, or leave this out",
             )),
-        }
+        });
+        checks.collect()
     }
 
     /// # Errors
@@ -166,19 +173,17 @@ impl Constraints {
     }
 }
 
-/// # Errors
-///
-/// There are too many, or the first that is none.
-pub(super) fn are_criteria(at: &str, criteria: &[Value]) -> Result<(), Fault> {
+/// The checks of a list of criteria: their number, and the shape of each.
+pub(super) fn are_criteria(at: &str, criteria: &[Value]) -> Vec<Result<(), Fault>> {
     if criteria.len() > MAX_CRITERIA {
         let why = format!("has {} entries; at most {MAX_CRITERIA}", criteria.len());
-        return Err(Fault::new(at, why));
+        return vec![Err(Fault::new(at, why))];
     }
-    for (index, criterion) in criteria.iter().enumerate() {
+    let checks = criteria.iter().enumerate().map(|(index, criterion)| {
         let at = format!("{at}[{index}]");
         criterion::check(&at, criterion)?;
         is_short(&at, criterion.to_string().len(), MAX_CRITERION_BYTES)?;
-        is_flat(&at, criterion)?;
-    }
-    Ok(())
+        is_flat(&at, criterion)
+    });
+    checks.collect()
 }

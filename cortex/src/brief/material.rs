@@ -6,7 +6,7 @@
 use agenthub_sdk::runs::schema::{Misfit, misfits};
 use serde_json::{Map, Value, json};
 
-use super::{ACCEPTANCE_CRITERIA, Brief, Fault, Mode};
+use super::{ACCEPTANCE_CRITERIA, Brief, Fault, Faults, Mode};
 
 /// Letters of a name that may be wrong where it is a slip of another.
 const SLIPS: usize = 2;
@@ -33,24 +33,24 @@ impl Brief {
     ///
     /// # Errors
     ///
-    /// The first field that nobody takes as it is.
-    pub(crate) fn suits(&self, inputs: &[Taken]) -> Result<(), Fault> {
+    /// Every field that nobody takes as it is.
+    pub(crate) fn suits(&self, inputs: &[Taken]) -> Result<(), Faults> {
         let is_asked = |taken: &&Taken| match self.mode {
             Mode::App => true,
             Mode::Chat => self.agent.as_deref() == Some(&*taken.agent),
         };
         let inputs: Vec<&Taken> = inputs.iter().filter(is_asked).collect();
-        for (name, value) in self.payload.iter().filter(|(_, value)| !value.is_null()) {
-            is_taken(&inputs, &self.payload, "payload", name, value)?;
-        }
-        let criteria = &self.constraints.acceptance_criteria;
-        match criteria.is_empty() {
-            true => Ok(()),
-            false => {
-                let (name, value) = (ACCEPTANCE_CRITERIA, json!(criteria));
-                is_taken(&inputs, &self.payload, "constraints", name, &value)
-            }
-        }
+        let taken = |holder: &str, name: &str, value: &Value| {
+            is_taken(&inputs, &self.payload, holder, name, value)
+        };
+        let criteria = json!(self.constraints.acceptance_criteria);
+        let given = self.payload.iter().filter(|(_, value)| !value.is_null());
+        let checks = given.map(|(name, value)| taken("payload", name, value));
+        let of_criteria = match self.constraints.acceptance_criteria.is_empty() {
+            true => None,
+            false => Some(taken("constraints", ACCEPTANCE_CRITERIA, &criteria)),
+        };
+        Faults::of(checks.chain(of_criteria))
     }
 }
 
@@ -187,6 +187,11 @@ mod tests {
             ),
         ] {
             assert_eq!(of(payload).as_deref(), Some(expected));
+        }
+        let many = of(json!({"colour": "blue", "mustInlcude": [], "tone": 5}));
+        let many = many.expect("all three are faults");
+        for field in ["colour", "mustInlcude", "tone"] {
+            assert!(many.contains(&format!("`payload.{field}` is ")), "{many}");
         }
         let criteria = json!({"objective": "o", "constraints": {"acceptanceCriteria": ["a", {"check": {"kind": "contains"}}]}});
         assert_eq!(

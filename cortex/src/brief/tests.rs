@@ -99,7 +99,39 @@ fn everything_has_bounds_and_a_fault_names_its_field() {
         quality_threshold: Some(f64::NAN),
         ..Constraints::default()
     };
-    threshold.check().expect_err("no number");
+    Brief {
+        objective: "o".to_owned(),
+        constraints: threshold,
+        ..Brief::default()
+    }
+    .check()
+    .expect_err("no number");
+}
+
+/// spec: ORC-2.3
+#[test]
+fn all_faults_of_a_brief_are_told_at_once() {
+    let brief = json!({
+        "objective": " ",
+        "threadId": "a\nb",
+        "payload": {"qualityThreshold": "high"},
+        "constraints": {"executionDepth": 0, "acceptanceCriteria": ["a", 3, {"id": "x"}]},
+        "budget": {"calls": 0, "tokens": 0},
+    });
+    let said = check(brief).expect_err("it has eight faults");
+    let fields = said.split("; `").map(|fault| fault.trim_start_matches('`'));
+    let fields: Vec<_> = fields.filter_map(|fault| fault.split('`').next()).collect();
+    let expected = [
+        "objective",
+        "threadId",
+        "constraints.executionDepth",
+        "constraints.acceptanceCriteria[1]",
+        "constraints.acceptanceCriteria[2]",
+        "payload.qualityThreshold",
+        "budget.tokens",
+        "budget.calls",
+    ];
+    assert_eq!(fields, expected, "{said}");
 }
 
 /// spec: ORC-2.1, ORC-2.3

@@ -10,7 +10,7 @@ use tokio::{
 use uuid::Uuid;
 
 use super::LiveRuns;
-use crate::{asked::Asked, brief::Fault};
+use crate::{asked::Asked, brief::Faults};
 
 /// Time that whoever starts a run waits for its beginning.
 const BEGINNING: Duration = Duration::from_secs(5);
@@ -59,7 +59,7 @@ pub enum Begun {
 pub enum StartError {
     /// The brief does not keep to its bounds.
     #[error(transparent)]
-    Invalid(#[from] Fault),
+    Invalid(#[from] Faults),
     /// Another run of the thread is active.
     #[error("run {run} of thread {thread:?} is active")]
     ThreadBusy {
