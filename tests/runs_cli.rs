@@ -172,6 +172,22 @@ fn what_is_wrong_with_a_brief_is_said_with_its_place() {
         "{high:?}"
     );
 
+    // Of several faults each has its place.
+    let mut refused = Status::invalid_argument("`objective` is empty\n`constraints` is odd");
+    for field in ["objective", "constraints.qualityThreshold"] {
+        let field = field.parse().expect("ASCII");
+        refused.metadata_mut().append(INVALID_FIELD, field);
+    }
+    asked.cortex.refuse(refused);
+    let both = asked.run(&["run", "brief.yaml"]);
+    assert_eq!(both.code, Some(2));
+    for fault in [
+        "brief.yaml:1:12: `objective` is empty",
+        "brief.yaml:3:21: `constraints` is odd",
+    ] {
+        assert!(both.stderr.contains(fault), "{both:?}");
+    }
+
     asked.cortex.refuse(Status::failed_precondition(
         "run r0 of thread \"t\" is active",
     ));

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Duration,
 };
 
 use serde_json::Value;
@@ -269,6 +270,13 @@ impl Facts {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
+    }
+
+    /// Time from the beginning of the run to its deadline.
+    pub fn time_given(&self) -> Option<Duration> {
+        let began = self.started.as_ref()?.at_ms;
+        let given = self.deadline_ms()?.saturating_sub(began);
+        Some(Duration::from_millis(given))
     }
 
     /// The decided outcome, while the run waits for its steps in flight.

@@ -103,8 +103,9 @@ pub fn advance(
     }
     let deadline = facts.deadline_ms();
     if deadline.is_some_and(|deadline| deadline <= now_ms) {
-        let outcome = strategy.cut_short(facts, "the time for it is over");
-        return vec![Action::Stop(outcome)];
+        let given = facts.time_given().unwrap_or_default();
+        let why = format!("the time for it, {given:?}, is over");
+        return vec![Action::Stop(strategy.cut_short(facts, &why))];
     }
     let steps = match strategy.advance(facts, memory) {
         Next::Finish(outcome) => return vec![Action::Stop(outcome)],

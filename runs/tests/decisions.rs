@@ -197,7 +197,10 @@ fn the_earlier_of_two_deadlines_ends_the_run() {
         assert_eq!(next(&run, &steps), waits);
         run.now = ends.unwrap_or(u64::MAX);
         match ends {
-            Some(_) => assert_eq!(next(&run, &steps), ["stop failed: the time for it is over"]),
+            Some(end) => {
+                let over = format!("stop failed: the time for it, {}ms, is over", end - NOON);
+                assert_eq!(next(&run, &steps), [over]);
+            }
             None => assert_eq!(next(&run, &steps), waits),
         }
     }

@@ -146,7 +146,7 @@ fn what_does_not_fit_is_asked_for_again_with_the_reason_at_most_twice() {
     assert_eq!(question(&mut run).messages.len(), again.messages.len() + 2);
     answers(&mut run, 3, "[]", &rejected("no object"));
     run.settle(&ToolLoop);
-    let error = "the model's answer could not be used: no object";
+    let error = "the answer could not be used: no object";
     assert_eq!(run.ended(), Some(&RunOutcome::failed(error)));
 }
 

@@ -157,7 +157,10 @@ async fn a_step_that_shows_without_end_keeps_no_run_from_ending_in_time() {
     stage.first.deadline_ms = Some(NOON + 10_000);
     let began = Instant::now();
     let outcome = stage.drive("one", &together(vec![agent("a")])).await;
-    assert_eq!(outcome, Ok(RunOutcome::failed("the time for it is over")));
+    assert_eq!(
+        outcome,
+        Ok(RunOutcome::failed("the time for it, 10s, is over"))
+    );
     assert!(began.elapsed() < Duration::from_secs(12));
 }
 

@@ -152,7 +152,10 @@ async fn a_run_whose_time_is_over_stops_and_says_so() {
     stage.first.deadline_ms = Some(NOON + 60_000);
     let began = Instant::now();
     let outcome = stage.drive("one", &together(vec![agent("a")])).await;
-    assert_eq!(outcome, Ok(RunOutcome::failed("the time for it is over")));
+    assert_eq!(
+        outcome,
+        Ok(RunOutcome::failed("the time for it, 60s, is over"))
+    );
     let took = began.elapsed();
     assert!((60..62).contains(&took.as_secs()), "{took:?}");
     assert_eq!(stage.world.count("recall a#1"), 1);

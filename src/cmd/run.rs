@@ -101,8 +101,8 @@ pub(super) async fn start(
                 });
                 sleep(PAUSE).await;
             }
-            Err(Trouble::Invalid { field, why }) => {
-                let placed = source.map(|source| source.placed(field.as_deref(), &why));
+            Err(Trouble::Invalid { fields, why }) => {
+                let placed = source.map(|source| placed(source, &fields, &why));
                 return Err(WrongUsage(placed.unwrap_or(why)).into());
             }
             Err(Trouble::Conflict(why)) => {
@@ -115,6 +115,19 @@ pub(super) async fn start(
             }
             Err(trouble) => return Err(trouble.into()),
         }
+    }
+}
+
+/// The faults, each with its place in the file.
+fn placed(source: &Source, fields: &[String], why: &str) -> String {
+    let faults: Vec<&str> = why.lines().collect();
+    match faults.len() == fields.len() {
+        true => {
+            let placed = fields.iter().zip(faults);
+            let placed = placed.map(|(field, fault)| source.placed(Some(field), fault));
+            placed.collect::<Vec<_>>().join("\n")
+        }
+        false => source.placed(fields.first().map(String::as_str), why),
     }
 }
 

@@ -8,13 +8,13 @@ use crate::runs::Error;
 impl From<Error> for Status {
     fn from(error: Error) -> Self {
         let mut status = Self::new(code(&error), error.to_string());
-        let field = match &error {
-            Error::Invalid { at, .. } => Some(at),
-            Error::Faulty(faults) => faults.iter().map(|fault| &fault.at).next(),
-            _ => None,
+        let fields: Vec<&String> = match &error {
+            Error::Invalid { at, .. } => vec![at],
+            Error::Faulty(faults) => faults.iter().map(|fault| &fault.at).collect(),
+            _ => Vec::new(),
         };
-        if let Some(Ok(field)) = field.map(|at| at.parse()) {
-            status.metadata_mut().insert(INVALID_FIELD, field);
+        for field in fields.into_iter().filter_map(|at| at.parse().ok()) {
+            status.metadata_mut().append(INVALID_FIELD, field);
         }
         status
     }

@@ -21,7 +21,7 @@ impl Fault {
     }
 }
 
-/// The reasons why a brief is not taken; at least one.
+/// The reasons why a brief is not taken; at least one. Each is a line of its own in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Faults(Vec<Fault>);
 
@@ -46,7 +46,7 @@ impl Faults {
 impl fmt::Display for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, fault) in self.0.iter().enumerate() {
-            let before = if number == 0 { "" } else { "; " };
+            let before = if number == 0 { "" } else { "\n" };
             write!(f, "{before}{fault}")?;
         }
         Ok(())

@@ -119,8 +119,7 @@ fn all_faults_of_a_brief_are_told_at_once() {
         "budget": {"calls": 0, "tokens": 0},
     });
     let said = check(brief).expect_err("it has eight faults");
-    let fields = said.split("; `").map(|fault| fault.trim_start_matches('`'));
-    let fields: Vec<_> = fields.filter_map(|fault| fault.split('`').next()).collect();
+    let fields: Vec<_> = said.lines().filter_map(|l| l.split('`').nth(1)).collect();
     let expected = [
         "objective",
         "threadId",

@@ -217,7 +217,7 @@ impl Turns {
             Err(error) => error.to_string(),
         };
         if self.rejected >= CORRECTIONS {
-            let error = format!("the model's answer could not be used: {reason}");
+            let error = format!("the answer could not be used: {reason}");
             return Some(Next::Finish(self.failed(&error)));
         }
         self.rejected += 1;

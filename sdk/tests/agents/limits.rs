@@ -130,7 +130,7 @@ async fn a_run_ends_when_its_time_is_over() {
     };
     let model = script([says("too late")]).delay(Duration::from_secs(60));
     let (watched, _) = run(model, Limits::default(), budget).await;
-    assert_eq!(watched.outcome.error, "the time for it is over");
+    assert_eq!(watched.outcome.error, "the time for it, 200ms, is over");
 }
 
 #[tokio::test]

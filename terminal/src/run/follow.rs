@@ -119,7 +119,10 @@ async fn pass_on(
                 let why = format!(
                     "the run is over, and has no frame behind {after}: watch it without --after"
                 );
-                return Some(Trouble::Invalid { field: None, why });
+                return Some(Trouble::Invalid {
+                    fields: Vec::new(),
+                    why,
+                });
             }
             Ok(None) => return Some(broken("the stream ended")),
             Err(status) => return Some(line.trouble(&status)),

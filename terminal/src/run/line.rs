@@ -58,8 +58,8 @@ pub enum Trouble {
     /// Cortex does not take it.
     #[error("{why}")]
     Invalid {
-        /// The field that is not as it must be, if it is one.
-        field: Option<String>,
+        /// The fields that are not as they must be: each that of one line of `why`, or one for all of it.
+        fields: Vec<String>,
         /// The faults, all of them.
         why: String,
     },
@@ -284,10 +284,10 @@ impl Line {
             }
             Code::NotFound => Trouble::NotFound(said),
             Code::InvalidArgument | Code::OutOfRange => {
-                let field = status.metadata().get(INVALID_FIELD);
-                let field = field.and_then(|field| field.to_str().ok());
+                let fields = status.metadata().get_all(INVALID_FIELD).iter();
+                let fields = fields.filter_map(|field| field.to_str().ok());
                 Trouble::Invalid {
-                    field: field.map(str::to_owned),
+                    fields: fields.map(str::to_owned).collect(),
                     why: said,
                 }
             }
