@@ -1,7 +1,8 @@
 //! Account of a request: the parts of its words that nothing shows to be done.
 //!
 //! It fails closed. A request is accounted for if it is one errand, and its result says more than the request did, or only repeats it where
-//! that is what was asked for. Of all else it is said what nobody looked at.
+//! that is what was asked for. Of all else it is said what nobody looked at. Where a text that is to be repeated stands without quotation
+//! marks, a word that may say how makes it unknown where the text ends.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +12,9 @@ use crate::relevance::{Card, goes_by};
 /// Words that address somebody.
 const ADDRESS: [&str; 5] = ["ask", "tell", "have", "let", "use"];
 /// Words before and between the names of who is addressed.
-const BESIDE_NAMES: [&str; 7] = ["please", "the", "agent", "agents", "both", "and", "or"];
+const BESIDE_NAMES: [&str; 8] = [
+    "please", "bitte", "the", "agent", "agents", "both", "and", "or",
+];
 /// Words that say how often something is to be done.
 const OFTEN: [&str; 12] = [
     "twice", "thrice", "times", "again", "each", "every", "zweimal", "dreimal", "viermal", "mal",
@@ -19,6 +22,16 @@ const OFTEN: [&str; 12] = [
 ];
 /// Errands that want their own words back.
 const REPEATING: [&str; 3] = ["echo", "repeat", "say"];
+/// Prepositions and conjunctions that say how something is done.
+const HOW: [&str; 20] = [
+    "in", "into", "as", "like", "with", "without", "using", "by", "until", "till", "but", "auf",
+    "ins", "als", "wie", "mit", "ohne", "durch", "bis", "aber",
+];
+/// Ends of adverbs of manner.
+const MANNER: [&str; 3] = ["ly", "wards", "weise"];
+
+/// Stands for a quotation within an instruction.
+const QUOTATION: &str = "quotation";
 
 /// Result of an agent or a tool that was asked for a request.
 pub(super) struct Carried<'a> {
@@ -44,15 +57,14 @@ pub(super) fn open(words: &str, carried: &[Carried<'_>]) -> Option<String> {
             often.map(String::as_str).unwrap_or_default()
         ),
         () => {
-            let is_repeated = |one: &&Carried<'_>| repeats(words, one);
-            if said
-                .first()
-                .is_some_and(|first| REPEATING.contains(&&**first))
-            {
-                return None;
+            let first = said.first().map(String::as_str);
+            match first.is_some_and(|first| REPEATING.contains(&first)) {
+                true => not_repeated(&said[1..], carried)?,
+                false => {
+                    carried.iter().find(|one| repeats(words, one))?;
+                    "what came back says no more than the request".to_owned()
+                }
             }
-            carried.iter().find(is_repeated)?;
-            "what came back says no more than the request".to_owned()
         }
     };
     Some(format!(
@@ -68,7 +80,7 @@ fn instruction(words: &str) -> String {
     for (number, piece) in words.split(['"', '“', '”', '„', '«', '»']).enumerate() {
         match number % 2 {
             0 => outside.push_str(piece),
-            _ => outside.push_str("quotation"),
+            _ => outside.push_str(QUOTATION),
         }
     }
     let head = outside.split_once(": ").map(|(head, _)| head.to_owned());
@@ -93,6 +105,28 @@ fn errand<'w>(instruction: &'w str, cards: &[&Card<'_>]) -> &'w str {
         rest = behind.trim_start();
     }
     rest.strip_prefix("to ").unwrap_or(rest)
+}
+
+/// The reason why a text to repeat may not be what came back.
+fn not_repeated(text: &[String], carried: &[Carried<'_>]) -> Option<String> {
+    let is_manner = |word: &String| {
+        HOW.contains(&&**word)
+            || MANNER
+                .iter()
+                .any(|end| word.len() > 4 && word.ends_with(end))
+    };
+    if let Some(word) = text.iter().skip(1).find(|word| is_manner(word)) {
+        return Some(format!(
+            "\"{word}\" may belong to the text, or say how to repeat it"
+        ));
+    }
+    let is_back = |one: &Carried<'_>| {
+        let said = plain_words(&one.text.to_lowercase());
+        text.iter()
+            .all(|word| word == QUOTATION || said.contains(word))
+    };
+    let is_lacking = carried.iter().any(|one| !is_back(one));
+    is_lacking.then(|| "what came back lacks words of the text".to_owned())
 }
 
 /// True if every word of the result is one of the request, or of the names that the agent's skills have.
@@ -150,6 +184,9 @@ mod tests {
             "echo hello there",
             "echo hi from a pipe",
             "please echo hi.",
+            "Bitte echo guten Morgen",
+            "ask agent_echo to say \"I am in London\"",
+            "say in the text: I am in London",
             "ask agent_echo to say hi",
             "ask agent_echo to echo good morning",
             "Repeat what I say: hi, you. And you!",
@@ -162,6 +199,11 @@ mod tests {
             "echo hi and translate into French",
             "echo hi; bake bread",
             "echo hi twice",
+            "echo hi in French",
+            "echo hi backwards",
+            "ask agent_echo to say good morning like a pirate",
+            "say hi slowly",
+            "sag hi auf Deutsch",
             "say it three times",
             "sag hallo und backe Brot",
             "translate good morning",
@@ -170,6 +212,7 @@ mod tests {
         ] {
             assert!(is_open(words, &format!("Echo: {words}")), "{words}");
         }
+        assert!(is_open("echo hi there", "hi"), "a word is missing");
         assert!(!is_open("what is the time", "It is ten."));
         assert!(!is_open("shout good morning", "GOOD MORNING"));
         assert!(!is_open("light the lamp", ""), "it has done it");
