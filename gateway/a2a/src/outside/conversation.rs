@@ -172,6 +172,7 @@ impl<'a> Conversation<'a> {
     /// The first turn; of a handling that is taken up again, the one that it had come to.
     async fn first(&self) -> Result<Turn, Failure> {
         let known = self.proxy.remote_task(key(self.task)).await?;
+        let known = known.filter(|known| !known.id.is_empty());
         let mut turn = Turn {
             message: self.task.message().clone(),
             answers: 0,

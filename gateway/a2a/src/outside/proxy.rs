@@ -17,13 +17,13 @@ use tokio::{
 use super::{
     conversation::{Conversation, get},
     outcome,
-    tasks::{RemoteTask, Tasks},
+    tasks::{RemoteTask, Tasks, now},
     telling,
 };
 use crate::{
     client::{self, Remote},
     error::Kind,
-    v1::CancelTaskRequest,
+    v1::{CancelTaskRequest, Message, SendMessageRequest},
 };
 
 /// Time in which the agent elsewhere has to be told that its task is cancelled.
@@ -32,6 +32,9 @@ const CANCEL: Duration = Duration::from_secs(3);
 /// Time in which a message that is under way as its task is cancelled has to become a task there. With [`CANCEL`] it is less than a handler has
 /// to end.
 const UNDER_WAY: Duration = Duration::from_millis(1_500);
+
+/// Time for which it is looked for there if it has not become one by then, in seconds.
+const LOOKED_FOR: u64 = 30;
 
 /// The same for all tasks of an agent that is removed.
 const CANCEL_ALL: Duration = Duration::from_secs(20);
@@ -151,12 +154,34 @@ impl Proxy {
         // The hub knows already.
         match self.remote_task(key).await {
             Ok(Some(handed)) => _ = self.cancel(key, handed).await,
-            Ok(None) => {}
+            Ok(None) => self.cancel_once_it_is_there(&task).await,
             Err(error) => {
                 tracing::warn!(%error, "a task elsewhere may go on: it cannot be looked up");
             }
         }
         Err(Failure::cancelled("the task was cancelled"))
+    }
+
+    /// Notes a message that may be under way as its task is cancelled. The looks that follow find what becomes of it.
+    async fn cancel_once_it_is_there(&self, task: &TaskContext) {
+        let message = task.message();
+        let sent = RemoteTask {
+            context_id: message.context_id.clone(),
+            message_id: message.message_id.clone(),
+            agent: self.agent.clone(),
+            at: now(),
+            ..RemoteTask::default()
+        };
+        if let Err(error) = self.note(key(task), sent).await {
+            tracing::warn!(%error, "a task elsewhere may go on: it cannot be noted");
+        }
+        self.doubt.notify_one();
+    }
+
+    /// True if a message was under way as its task was cancelled, and is still looked for.
+    pub(super) async fn looks_for_a_message(&self) -> bool {
+        let open = self.open().await;
+        open.iter().any(|(_, handed)| handed.id.is_empty())
     }
 
     /// Brings tasks without a handler here, as after a restart, to the end that they have on one side: those that have ended on the hub are
@@ -182,6 +207,9 @@ impl Proxy {
         };
         if task.state().is_terminal() {
             self.cancel(id, handed).await;
+            return;
+        }
+        if handed.id.is_empty() {
             return;
         }
         let Ok(there) = self.remote().get_task(get(&handed)).await else {
@@ -233,11 +261,23 @@ impl Proxy {
     /// Tells the agent elsewhere that a task of it is cancelled. A task of which it could not be told stays known, so that it is told later;
     /// then this is false.
     async fn cancel(&self, key: &str, handed: RemoteTask) -> bool {
+        let remote = self.remote();
+        let id = match handed.id.is_empty() {
+            false => handed.id,
+            true => match timeout(CANCEL, remote.find_sent(&sent(&handed))).await {
+                Ok(Some(found)) => found.id,
+                _ => {
+                    if now() > handed.at + LOOKED_FOR {
+                        self.forget(key).await;
+                    }
+                    return false;
+                }
+            },
+        };
         let request = CancelTaskRequest {
-            id: handed.id,
+            id,
             ..Default::default()
         };
-        let remote = self.remote();
         match timeout(CANCEL, remote.cancel_task(request)).await {
             Ok(Ok(_)) => {}
             Ok(Err(failure)) if has_ended(&failure) => {}
@@ -301,6 +341,19 @@ pub(super) fn key(task: &TaskContext) -> &str {
     match task.task_id() {
         "" => &task.message().message_id,
         id => id,
+    }
+}
+
+/// The message of which no task is known, as it was sent.
+fn sent(handed: &RemoteTask) -> SendMessageRequest {
+    let message = Message {
+        message_id: handed.message_id.clone(),
+        context_id: handed.context_id.clone(),
+        ..Default::default()
+    };
+    SendMessageRequest {
+        message: Some(message),
+        ..Default::default()
     }
 }
 

@@ -27,7 +27,7 @@ const MAX_WASTE: usize = 10_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RemoteTask {
-    /// Its id there.
+    /// Its id there; empty if its message was under way as the task was cancelled.
     pub(super) id: String,
     /// Its context there.
     pub(super) context_id: String,

@@ -23,7 +23,8 @@ use crate::{
 /// Interval at which the card of an agent that answers is looked at.
 const REFRESH: Duration = Duration::from_secs(30);
 
-/// Pause before a second look at one that did not answer: it is away if that fails, too.
+/// Pause before a second look at one that did not answer: it is away if that fails, too. The same between looks for a message that was under
+/// way as its task was cancelled.
 const SECOND_LOOK: Duration = Duration::from_secs(1);
 
 /// Pauses between looks at an agent that is away: the first, and the longest.
@@ -127,7 +128,10 @@ impl Outside {
             let pause = match looked {
                 Ok(()) => {
                     failures = 0;
-                    REFRESH
+                    match &self.known {
+                        Some(known) if known.proxy.looks_for_a_message().await => SECOND_LOOK,
+                        _ => REFRESH,
+                    }
                 }
                 Err(error) => {
                     failures = failures.saturating_add(1);

@@ -1,6 +1,12 @@
 //! Questions, answers, further messages and cancellations between a hub and an agent elsewhere.
 
-use std::sync::Arc;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use agenthub_a2a::{
     EXTENSIONS_HEADER,
@@ -8,7 +14,7 @@ use agenthub_a2a::{
     json::to_json,
     v1::{
         CancelTaskRequest, Message, SendMessageConfiguration, SendMessageRequest, Task, TaskState,
-        part::Content,
+        part::Content, send_message_response::Payload,
     },
 };
 use agenthub_sdk::proto::a2a::{AgentCard, AgentExtension};
@@ -20,7 +26,7 @@ use axum::{
     routing::get,
 };
 use serde_json::json;
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, time::sleep};
 
 use super::{Here, open, tasks_there};
 use crate::{
@@ -368,5 +374,60 @@ async fn removing_an_agent_cancels_what_is_open_there() {
     assert_eq!((removed.cancelled, removed.left), (2, 0));
     assert_eq!(until_there(&there, TaskState::Canceled).await.len(), 2);
     assert_eq!(last_state(&all(waiting).await), TaskState::Failed);
+    stop(there, here).await;
+}
+
+/// A message that takes longer to become a task than its handler is left to live once it is cancelled.
+///
+/// spec: A2A 1.0.1 §3.1.5
+#[tokio::test]
+async fn cancelling_reaches_a_task_whose_message_was_under_way() {
+    let (there, here) = (Behind::start().await, Here::start().await);
+    let is_slow = Arc::new(AtomicBool::new(false));
+    let slow = {
+        let is_slow = Arc::clone(&is_slow);
+        from_fn(move |request: Request, next: Next| {
+            let waits = request.method() == Method::POST && is_slow.swap(false, Ordering::SeqCst);
+            async move {
+                // What has arrived is worked on, though its sender has gone.
+                let answered = tokio::spawn(async move {
+                    if waits {
+                        sleep(Duration::from_secs(4)).await;
+                    }
+                    next.run(request).await
+                });
+                answered.await.expect("nothing panics")
+            }
+        })
+    };
+    let served = Elsewhere::serve(there.stage.router.clone().layer(slow)).await;
+    here.add(&client::url(served.address), "far", json!({}))
+        .await
+        .expect("it is added");
+    let remote = here.remote("far").await;
+    is_slow.store(true, Ordering::SeqCst);
+    let request = SendMessageRequest {
+        configuration: Some(SendMessageConfiguration {
+            return_immediately: true,
+            ..Default::default()
+        }),
+        ..send("steps under-way")
+    };
+    let sent = soon(remote.send_message(request)).await.expect("a task");
+    let Some(Payload::Task(task)) = sent.payload else {
+        panic!("it is a task: {sent:?}");
+    };
+    let taken = async {
+        while is_slow.load(Ordering::SeqCst) {
+            tokio::task::yield_now().await;
+        }
+    };
+    soon(taken).await;
+    let cancel = CancelTaskRequest {
+        id: task.id,
+        ..Default::default()
+    };
+    soon(remote.cancel_task(cancel)).await.expect("it is taken");
+    until_there(&there, TaskState::Canceled).await;
     stop(there, here).await;
 }
