@@ -10,8 +10,11 @@ use axum::{Json, Router, routing::post};
 use futures_util::future::{Ready, ready};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, task::JoinSet};
-use tokio_stream::wrappers::TcpListenerStream;
-use tonic::{Request, Response, Status, server::UnaryService};
+use tonic::{
+    Request, Response, Status,
+    server::UnaryService,
+    transport::{Server, server::TcpIncoming},
+};
 use tonic_prost::ProstCodec;
 
 use super::binding::{Address, text_part};
@@ -45,9 +48,9 @@ impl Direct {
         });
         let routes = tonic::service::Routes::from(over_grpc(text));
         servers.spawn(async move {
-            let server = tonic::transport::Server::builder().tcp_nodelay(true);
-            let incoming = TcpListenerStream::new(grpc);
-            let _ = { server }
+            // As its parts are written one by one, an answer would wait for the acknowledgement of the first.
+            let incoming = TcpIncoming::from(grpc).with_nodelay(Some(true));
+            let _ = Server::builder()
                 .add_routes(routes)
                 .serve_with_incoming(incoming)
                 .await;
