@@ -7,7 +7,7 @@ use agenthub_sdk::runs::RunId;
 /// Tasks by which runs are related.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Family {
-    /// Task of the run.
+    /// Task of the run; empty if its message names none.
     pub(super) task: String,
     /// Task of the run that waits for this one; empty if none does.
     pub(super) parent: String,
@@ -34,13 +34,15 @@ pub(super) fn admitted<'a>(
     let mut used = in_hand.iter().filter(at_work).count();
     let mut begin = Vec::new();
     for (run, family) in waiting {
-        let lends = tasks.contains(&*family.parent) && !is_lent(&lenders, &family.parent);
+        let is_child = !family.parent.is_empty();
+        let lends =
+            is_child && tasks.contains(&*family.parent) && !is_lent(&lenders, &family.parent);
         if !lends && used >= most {
             continue;
         }
         used += usize::from(!lends);
         tasks.insert(&family.task);
-        if !family.parent.is_empty() {
+        if is_child {
             *lenders.entry(&family.parent).or_default() += 1;
         }
         begin.push(run);
@@ -92,6 +94,13 @@ mod tests {
     fn a_run_whose_parent_is_elsewhere_counts_like_any() {
         assert!(begin(&[("c", "gone")], &[("x", "")], 1).is_empty());
         assert_eq!(begin(&[("c", "gone")], &[], 1), ["c"]);
+    }
+
+    #[test]
+    fn a_run_of_no_task_lends_nobody_its_place() {
+        let waiting = [("a", ""), ("b", ""), ("c", "")];
+        assert!(begin(&waiting, &[("", "")], 1).is_empty());
+        assert_eq!(begin(&[("", ""), ("a", ""), ("b", "")], &[], 2), ["", "a"]);
     }
 
     /// Whatever the bound, runs within runs come to their end: one of those at work is always one that waits for nobody.

@@ -61,17 +61,7 @@ impl Supervisor {
     /// Begins to look for runs and to execute them, at most `most` at once; runs that wait for runs within them do not count.
     pub fn start(place: Place, spawn: Spawn, most: usize, recorded: Arc<Notify>) -> Self {
         let stop = CancellationToken::new();
-        let supervising = Supervising {
-            name: format!("executor.{}", Uuid::new_v4().simple()),
-            place,
-            spawn,
-            most: most.max(1),
-            recorded,
-            stop: stop.clone(),
-            waiting: HashMap::new(),
-            in_hand: HashMap::new(),
-            executing: JoinSet::new(),
-        };
+        let supervising = Supervising::new(place, spawn, most, recorded, stop.clone());
         let mut tasks = JoinSet::new();
         tasks.spawn(supervising.run());
         Self {
@@ -113,11 +103,33 @@ struct Supervising {
 }
 
 impl Supervising {
+    fn new(
+        place: Place,
+        spawn: Spawn,
+        most: usize,
+        recorded: Arc<Notify>,
+        stop: CancellationToken,
+    ) -> Self {
+        Self {
+            name: format!("executor.{}", Uuid::new_v4().simple()),
+            place,
+            spawn,
+            most: most.max(1),
+            recorded,
+            stop,
+            waiting: HashMap::new(),
+            in_hand: HashMap::new(),
+            executing: JoinSet::new(),
+        }
+    }
+
     async fn run(mut self) {
         let stop = self.stop.clone();
         loop {
-            if let Err(error) = self.look().await {
-                tracing::warn!(%error, "no look for runs that wait");
+            match stop.run_until_cancelled(self.look()).await {
+                Some(Ok(())) => {}
+                Some(Err(error)) => tracing::warn!(%error, "no look for runs that wait"),
+                None => break,
             }
             self.begin_again();
             let again = self
@@ -156,7 +168,16 @@ impl Supervising {
             }
             let family = match known.remove(&run) {
                 Some(family) => family,
-                None => family(&within(journal.read(&run, 0, 1)).await.unwrap_or_default()),
+                None => match within(journal.read(&run, 0, 1)).await {
+                    Ok(entries) => family(&entries),
+                    // Whom it lends its place, or is lent one by, is seen at the next look.
+                    Err(error) if error.is_retryable() => {
+                        tracing::warn!(%run, %error, "a run waits for its journal");
+                        continue;
+                    }
+                    // Its executor says what is wrong with it.
+                    Err(_) => Family::default(),
+                },
             };
             waiting.push((run, family));
         }
@@ -311,4 +332,80 @@ async fn within<T>(
 ) -> Result<T, JournalError> {
     let late = |_| JournalError::Unavailable("no answer in time".to_owned());
     timeout(ANSWER, asked).await.map_err(late)?
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use agenthub_sdk::runs::{
+        Budget, RunStarted,
+        journal::{Claim, Journal, JournalDecorator, MemoryJournal},
+    };
+    use async_trait::async_trait;
+    use serde_json::Value;
+
+    use super::*;
+
+    /// A journal that does not answer the first times that it is read.
+    #[derive(Debug)]
+    struct Stumbling {
+        inner: MemoryJournal,
+        failures: AtomicU32,
+    }
+
+    #[async_trait]
+    impl JournalDecorator for Stumbling {
+        fn inner(&self) -> &dyn Journal {
+            &self.inner
+        }
+
+        async fn read(
+            &self,
+            run: &RunId,
+            after: u64,
+            limit: usize,
+        ) -> Result<Vec<Entry>, JournalError> {
+            let fails = |left: u32| left.checked_sub(1);
+            let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+            match self.failures.fetch_update(set, fetch, fails) {
+                Ok(_) => Err(JournalError::Unavailable("it stumbles".to_owned())),
+                Err(_) => self.inner.read(run, after, limit).await,
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_run_whose_family_cannot_be_read_yet_waits() {
+        let inner = MemoryJournal::default();
+        let (run, lease) = (RunId::new("r"), Duration::from_secs(60));
+        let first = RunEvent::Started(RunStarted {
+            strategy: "workflow".to_owned(),
+            input: Value::Null,
+            thread: String::new(),
+            origin: Value::Null,
+            budget: Budget::default(),
+            deadline_ms: None,
+            at_ms: 1_000,
+        });
+        let claim = Claim { driver: "d", lease };
+        let opened = inner.open(&run, NAME, claim, Some(&first)).await;
+        let epoch = opened.expect("it is free").epoch;
+        inner.release(&run, epoch).await.expect("it is let go");
+        let journal = Arc::new(Stumbling {
+            inner,
+            failures: AtomicU32::new(1),
+        });
+        let mut supervising = Supervising::new(
+            Place::new("http://nowhere.test", journal),
+            Spawn::Tasks,
+            1,
+            Arc::default(),
+            CancellationToken::new(),
+        );
+        supervising.look().await.expect("the journal has runs");
+        assert!(supervising.in_hand.is_empty(), "whose place is it?");
+        supervising.look().await.expect("the journal has runs");
+        assert!(supervising.in_hand.contains_key(&run));
+    }
 }
