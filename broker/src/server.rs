@@ -3,6 +3,7 @@
 use std::{future::ready, io, net::SocketAddr};
 
 use agenthub_proto::{agenthub::agent_hub_server, socket::Socket};
+use futures_util::future::BoxFuture;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpSocket,
@@ -83,8 +84,17 @@ impl Server {
         Self::listening(settings, address, others.into()).await
     }
 
-    /// Not generic, so that what serves TCP is compiled here, with the optimisation of this crate, not with the caller's.
-    async fn listening(
+    /// An object and not generic, so that what serves TCP is compiled here, with the optimisation of this crate: generic functions are
+    /// compiled with the caller's, and so is the body of an async function, where it is polled.
+    fn listening(
+        settings: Settings,
+        address: SocketAddr,
+        others: ExtraServices,
+    ) -> BoxFuture<'static, Result<Self, StartError>> {
+        Box::pin(Self::listen(settings, address, others))
+    }
+
+    async fn listen(
         settings: Settings,
         address: SocketAddr,
         others: ExtraServices,

@@ -7,6 +7,7 @@ use std::{
 };
 
 use agenthub_proto::agenthub::RegisterAgentRequest;
+use futures_util::future::BoxFuture;
 use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -137,7 +138,15 @@ impl RunningAgent {
     }
 }
 
-pub(super) async fn start(builder: AgentBuilder, hub_url: String) -> Result<RunningAgent, Error> {
+/// Starts an agent. An object, so that its work is compiled here and not where its start is polled.
+pub(super) fn start(
+    builder: AgentBuilder,
+    hub_url: String,
+) -> BoxFuture<'static, Result<RunningAgent, Error>> {
+    Box::pin(connect(builder, hub_url))
+}
+
+async fn connect(builder: AgentBuilder, hub_url: String) -> Result<RunningAgent, Error> {
     let topics = topics(&builder);
     let handlers = Handlers::new(&builder.card, builder.handlers, builder.any);
     let version = builder.card.version.clone();

@@ -6,6 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use futures_util::future::BoxFuture;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     time::timeout,
@@ -101,8 +102,16 @@ impl ClientBuilder {
         self.connect_with(None).await
     }
 
-    /// Connects with an inbox.
-    pub(crate) async fn connect_with(self, work: Option<Work>) -> Result<Client, Error> {
+    /// Connects with an inbox. An object, as the body of an async function is compiled where it is polled: what serves the connection
+    /// would have the caller's optimisation, not this crate's.
+    pub(crate) fn connect_with(
+        self,
+        work: Option<Work>,
+    ) -> BoxFuture<'static, Result<Client, Error>> {
+        Box::pin(self.open(work))
+    }
+
+    async fn open(self, work: Option<Work>) -> Result<Client, Error> {
         let Self {
             peer,
             watch_agents,
