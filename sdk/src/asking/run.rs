@@ -59,8 +59,7 @@ impl TaskContext {
             let why = "nobody can be asked: the task has no requester but this agent";
             return Err(Error::Invalid(why.to_owned()));
         }
-        let id = Uuid::new_v5(&Uuid::NAMESPACE_OID, key.as_bytes());
-        let id = format!("msg_{}", id.simple());
+        let id = question_id(key);
         let mut yields = 0;
         let (_floor, asked) = loop {
             self.may_publish()?;
@@ -101,6 +100,27 @@ impl TaskContext {
         let answer = self.answer_in_run(open, &id).await?;
         self.publish_begun().await?;
         Ok(answer)
+    }
+
+    /// Shows the task as at work again where the last question is this one, and nobody waits for its answer any more.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Cancelled`], [`Error::Closed`], the hub's refusal.
+    pub(crate) async fn withdraw_in_run(&self, key: &str) -> Result<(), Error> {
+        // Whoever has the floor asks something else, or shows the task as at work.
+        let Ok(_floor) = self.inner.floor.try_write() else {
+            return Ok(());
+        };
+        let (history, state) = self.history().await?;
+        let is_last = match find(&history, &question_id(key)) {
+            Asked::No => false,
+            Asked::Open { is_last } | Asked::Answered { is_last, .. } => is_last,
+        };
+        match is_last && state.is_interrupted() {
+            true => self.publish_begun().await,
+            false => Ok(()),
+        }
     }
 
     /// Publishes a question: the state, and with `is_new` the message before it.
@@ -198,6 +218,12 @@ impl TaskContext {
             }
         }
     }
+}
+
+/// Id of the question with this key.
+fn question_id(key: &str) -> String {
+    let id = Uuid::new_v5(&Uuid::NAMESPACE_OID, key.as_bytes());
+    format!("msg_{}", id.simple())
 }
 
 /// Id of the question that a message is, if it is one of a run.

@@ -46,6 +46,7 @@ pub(super) async fn relay(
             Err(error) => return Err(error),
         },
         found = gone_on(client, &asked.task_id, &question.message_id) => {
+            task.withdraw_in_run(&key).await?;
             return followed(client, delegation, found).await;
         }
     };

@@ -7,7 +7,7 @@ use agenthub_sdk::{
     ToolContext, model::Scripted, proto::a2a::TaskState, runs::journal::SqliteJournal,
 };
 use serde_json::json;
-use tokio::{process::Command, time::Instant};
+use tokio::{process::Command, sync::Notify, time::Instant};
 
 use crate::{
     harness::{calls, eventually, hub, results, says, script, soon, url, user},
@@ -268,6 +268,45 @@ async fn a_supervisor_passes_questions_up_and_answers_down() {
         done.is_completed() && done.text.contains("large blue"),
         "{done:?}"
     );
+}
+
+/// spec: A2A 1.0.1 §7.6.1
+#[tokio::test]
+async fn a_question_that_needs_no_answer_any_more_is_taken_back() {
+    let hub = hub().await;
+    let (signed_in, is_enough) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (signs_in, ends) = (Arc::clone(&signed_in), Arc::clone(&is_enough));
+    let card = Card::new("asker", "").skill(agenthub_sdk::Skill::new("ask", "Ask", "Asks"));
+    let asker = Agent::worker(card).on_task_type("ask", move |task: TaskContext| {
+        let (signs_in, ends) = (Arc::clone(&signs_in), Arc::clone(&ends));
+        async move {
+            tokio::select! {
+                answer = task.ask_auth("Sign in.") => drop(answer?),
+                () = signs_in.notified() => task.publish_update("somebody has signed in").await?,
+            }
+            ends.notified().await;
+            Ok::<_, Failure>(Reply::text("a cat"))
+        }
+    });
+    let _asker = asker.start(url(&hub)).await.expect("it starts");
+    let lead = Agent::supervisor(Card::new("lead", ""))
+        .model(calling("agent_asker", json!({"request": "a cat"})));
+    let _lead = lead.start(url(&hub)).await.expect("it starts");
+    let client = user(&hub).await;
+    let first = asked(&client, Delegation::to("lead").text("a cat")).await;
+    check(&first, TaskState::AuthRequired, "Sign in.");
+    signed_in.notify_one();
+    eventually("the task is shown as at work", || async {
+        let task = client.task(&first.task_id, -1).await;
+        task.is_ok_and(|task| task.state() == TaskState::Working)
+    })
+    .await;
+    is_enough.notify_one();
+    eventually("the task has ended", || async {
+        let task = client.task(&first.task_id, -1).await;
+        task.is_ok_and(|task| task.state() == TaskState::Completed)
+    })
+    .await;
 }
 
 /// With `kill -9` of the supervisor, before and after each answer.
