@@ -5,7 +5,6 @@ use std::{ffi::OsString, path::Path, sync::Arc, time::Duration};
 use agenthub_sdk::{RunningAgent, durable::Telemetry};
 use agenthub_workflow::executors::{Place, Program, Spawn, Supervisor, recorder};
 use anyhow::{Context, bail};
-use tokio::sync::Notify;
 
 use crate::{cli::Executors, journal::Kept, settings::Settings};
 
@@ -44,8 +43,7 @@ impl Executing {
         let (Some(journal), Some(data)) = (kept.journal.clone(), settings.data()) else {
             bail!("executors share a data folder: leave out --ephemeral");
         };
-        let recorded = Arc::new(Notify::new());
-        let agent = recorder(hub, Arc::clone(&journal), Arc::clone(&recorded));
+        let (agent, recorded) = recorder(hub, Arc::clone(&journal));
         let agent = telemetry.of(kept.lasting(agent)).drain_timeout(DRAIN);
         let agent = agent.start(hub).await;
         let agent =

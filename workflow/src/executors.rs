@@ -13,17 +13,22 @@ mod restarts;
 mod supervisor;
 
 pub use execution::{Place, execute};
-pub use process::Program;
+pub use process::{NO_JOURNAL, Program};
 pub use supervisor::{Spawn, Supervisor};
 
 use std::sync::Arc;
 
-use agenthub_sdk::{AgentBuilder, durable::Journal};
-use tokio::sync::Notify;
+use agenthub_sdk::{AgentBuilder, durable::Journal, runs::RunId};
+use tokio::sync::mpsc;
 
 use crate::executor::agent;
 
-/// The agent that takes requests for runs and leaves them to executors. The journal must survive the process; `recorded` is notified of each run.
-pub fn recorder(hub: &str, journal: Arc<dyn Journal>, recorded: Arc<Notify>) -> AgentBuilder {
-    agent(hub, journal).record_runs(recorded)
+/// Runs that are recorded and not taken in by the supervisor yet. Where there are more, the supervisor finds them by itself.
+const RECORDED: usize = 1_024;
+
+/// The agent that takes requests for runs and leaves them to executors, and the names of those runs, for the [`Supervisor`]. The journal must
+/// survive the process.
+pub fn recorder(hub: &str, journal: Arc<dyn Journal>) -> (AgentBuilder, mpsc::Receiver<RunId>) {
+    let (recorded, runs) = mpsc::channel(RECORDED);
+    (agent(hub, journal).record_runs(recorded), runs)
 }

@@ -8,11 +8,11 @@ use std::{
 };
 
 use agenthub_proto::a2a::AgentCard;
-use agenthub_runs::Journal;
+use agenthub_runs::{Journal, RunId};
 use futures_util::FutureExt;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    sync::Notify,
+    sync::mpsc,
 };
 
 use super::{Agent, AgentType, Handler, RunningAgent, duty::Duty, runs::Keep};
@@ -156,9 +156,9 @@ impl AgentBuilder {
     }
 
     /// Writes the runs of messages down in the [journal](Self::journal), which must survive the process, and leaves them to executors
-    /// ([`Agent::execute`]). `recorded` is notified of each run.
+    /// ([`Agent::execute`]). `recorded` is told of each run; those that find no room in it are in the journal alone.
     #[must_use]
-    pub fn record_runs(mut self, recorded: Arc<Notify>) -> Self {
+    pub fn record_runs(mut self, recorded: mpsc::Sender<RunId>) -> Self {
         self.duty = Duty::Record(recorded);
         self
     }

@@ -113,7 +113,8 @@ impl Conducted {
         if let Some(recorded) = self.runs.duty.recorder() {
             // An executor waits for the lease otherwise.
             let _ = timeout(ANSWER, hand.release()).await;
-            recorded.notify_one();
+            // Where there is no room, the run is found in the journal.
+            let _ = recorded.try_send(self.held.run().clone());
             return None;
         }
         self.drive(hand, beginning.world, None).await

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agenthub_runs::{RunId, RunOutcome};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{mpsc, watch};
 
 /// Part of a process in the runs of its agent.
 #[derive(Clone, Debug, Default)]
@@ -11,8 +11,8 @@ pub(super) enum Duty {
     /// Takes messages, writes their runs down and drives them.
     #[default]
     All,
-    /// Takes messages and writes their runs down; executors drive them. Notified of each run.
-    Record(Arc<Notify>),
+    /// Takes messages and writes their runs down; executors drive them. Told of each run.
+    Record(mpsc::Sender<RunId>),
     /// Drives one run, and takes no messages.
     Execute(Arc<Execution>),
 }
@@ -61,8 +61,8 @@ impl Duty {
         }
     }
 
-    /// Notified of runs that are written down, where others drive them.
-    pub(super) fn recorder(&self) -> Option<&Notify> {
+    /// Told of runs that are written down, where others drive them.
+    pub(super) fn recorder(&self) -> Option<&mpsc::Sender<RunId>> {
         match self {
             Self::Record(recorded) => Some(recorded),
             Self::All | Self::Execute(_) => None,

@@ -1,6 +1,6 @@
 //! Choice of the runs that begin, of those that wait.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use agenthub_sdk::runs::RunId;
 
@@ -13,41 +13,181 @@ pub(super) struct Family {
     pub(super) parent: String,
 }
 
-/// The runs of `waiting`, oldest first, that begin while those of `in_hand` are executed, `most` at once. A run that waits for a run within it
-/// lends it its place: so there is always room for runs within runs, and those that wait do not count.
-pub(super) fn admitted<'a>(
-    waiting: &'a [(RunId, Family)],
-    in_hand: impl IntoIterator<Item = &'a Family>,
+/// Runs that wait to be executed, oldest first, and the places that runs in hand take. A run that waits for a run within it lends that one its
+/// place: so there is always room for runs within runs, and those that wait do not count.
+///
+/// Each call takes time that grows with the logarithm of the number of runs.
+#[derive(Debug)]
+pub(super) struct Admission {
+    /// Runs at work at once.
     most: usize,
-) -> Vec<&'a RunId> {
-    let in_hand: Vec<&Family> = in_hand.into_iter().collect();
-    let mut tasks: BTreeSet<&str> = in_hand.iter().map(|family| &*family.task).collect();
-    // For each run that waits for others, their number.
-    let mut lenders: HashMap<&str, usize> = HashMap::new();
-    for family in &in_hand {
+    /// Runs in hand that do not wait for one within them.
+    used: usize,
+    waiting: BTreeMap<u64, (RunId, Family)>,
+    numbers: HashMap<RunId, u64>,
+    next: u64,
+    in_hand: HashMap<RunId, Family>,
+    /// By task, if anything is known of it.
+    tasks: HashMap<String, Relatives>,
+    /// The oldest of the runs that wait within each run that could lend its place.
+    on_loan: BTreeSet<u64>,
+}
+
+/// Runs of one task, and those within them.
+#[derive(Debug, Default)]
+struct Relatives {
+    /// Runs of the task that are in hand.
+    in_hand: usize,
+    /// Runs within them that are in hand.
+    children: usize,
+    /// Runs within them that wait.
+    waiting: BTreeSet<u64>,
+    /// That of them which may begin on loan.
+    offered: Option<u64>,
+}
+
+impl Admission {
+    /// An empty queue, for `most` runs at work at once.
+    pub(super) fn new(most: usize) -> Self {
+        Self {
+            most,
+            used: 0,
+            waiting: BTreeMap::new(),
+            numbers: HashMap::new(),
+            next: 0,
+            in_hand: HashMap::new(),
+            tasks: HashMap::new(),
+            on_loan: BTreeSet::new(),
+        }
+    }
+
+    /// True if the run waits or is in hand.
+    pub(super) fn knows(&self, run: &RunId) -> bool {
+        self.numbers.contains_key(run) || self.in_hand.contains_key(run)
+    }
+
+    /// Runs that wait.
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Adds a run behind the others, unless it is known.
+    pub(super) fn push(&mut self, run: RunId, family: Family) {
+        if self.knows(&run) {
+            return;
+        }
+        let number = self.next;
+        self.next += 1;
         if !family.parent.is_empty() {
-            *lenders.entry(&family.parent).or_default() += 1;
+            let parent = self.tasks.entry(family.parent.clone()).or_default();
+            parent.waiting.insert(number);
+            self.offer(&family.parent);
+        }
+        self.numbers.insert(run.clone(), number);
+        self.waiting.insert(number, (run, family));
+    }
+
+    /// Puts the runs that wait in the order of these, and drops the others. `family` is asked for those that are not known; a run without one
+    /// waits until it is looked for again.
+    pub(super) fn arrange(&mut self, found: Vec<(RunId, Option<Family>)>) {
+        let mut known: HashMap<RunId, Family> = HashMap::new();
+        for number in self.numbers.drain().map(|(_, number)| number) {
+            if let Some((run, family)) = self.waiting.remove(&number) {
+                known.insert(run, family);
+            }
+        }
+        self.on_loan.clear();
+        for relatives in self.tasks.values_mut() {
+            relatives.waiting.clear();
+            relatives.offered = None;
+        }
+        self.tasks.retain(|_, relatives| !relatives.is_empty());
+        for (run, family) in found {
+            if let Some(family) = known.remove(&run).or(family) {
+                self.push(run, family);
+            }
         }
     }
-    let is_lent = |lenders: &HashMap<&str, usize>, task: &str| lenders.contains_key(task);
-    let at_work = |family: &&&Family| !is_lent(&lenders, &family.task);
-    let mut used = in_hand.iter().filter(at_work).count();
-    let mut begin = Vec::new();
-    for (run, family) in waiting {
-        let is_child = !family.parent.is_empty();
-        let lends =
-            is_child && tasks.contains(&*family.parent) && !is_lent(&lenders, &family.parent);
-        if !lends && used >= most {
-            continue;
+
+    /// Takes the next run that may begin in hand.
+    pub(super) fn begin(&mut self) -> Option<RunId> {
+        let number = match self.used < self.most {
+            true => *self.waiting.first_key_value()?.0,
+            false => *self.on_loan.first()?,
+        };
+        let (run, family) = self.waiting.remove(&number)?;
+        self.numbers.remove(&run);
+        if let Some(parent) = self.tasks.get_mut(&family.parent) {
+            parent.waiting.remove(&number);
         }
-        used += usize::from(!lends);
-        tasks.insert(&family.task);
-        if is_child {
-            *lenders.entry(&family.parent).or_default() += 1;
-        }
-        begin.push(run);
+        self.enter(&run, family);
+        Some(run)
     }
-    begin
+
+    fn enter(&mut self, run: &RunId, family: Family) {
+        if !family.parent.is_empty() {
+            let parent = self.tasks.entry(family.parent.clone()).or_default();
+            parent.children += 1;
+            if parent.children == 1 {
+                self.used -= parent.in_hand;
+            }
+            self.offer(&family.parent);
+        }
+        let own = self.tasks.entry(family.task.clone()).or_default();
+        own.in_hand += 1;
+        if own.children == 0 {
+            self.used += 1;
+        }
+        self.offer(&family.task);
+        self.in_hand.insert(run.clone(), family);
+    }
+
+    /// Lets go of a run in hand.
+    pub(super) fn leave(&mut self, run: &RunId) {
+        let Some(family) = self.in_hand.remove(run) else {
+            return;
+        };
+        if let Some(own) = self.tasks.get_mut(&family.task) {
+            own.in_hand -= 1;
+            if own.children == 0 {
+                self.used -= 1;
+            }
+            self.offer(&family.task);
+        }
+        if !family.parent.is_empty()
+            && let Some(parent) = self.tasks.get_mut(&family.parent)
+        {
+            parent.children -= 1;
+            if parent.children == 0 {
+                self.used += parent.in_hand;
+            }
+            self.offer(&family.parent);
+        }
+    }
+
+    /// Offers the place of a run to the oldest of those that wait within it, if it is in hand and has not lent its place yet.
+    fn offer(&mut self, task: &str) {
+        let Some(relatives) = self.tasks.get_mut(task) else {
+            return;
+        };
+        if let Some(before) = relatives.offered.take() {
+            self.on_loan.remove(&before);
+        }
+        if relatives.is_empty() {
+            self.tasks.remove(task);
+            return;
+        }
+        if relatives.in_hand > 0 && relatives.children == 0 {
+            relatives.offered = relatives.waiting.first().copied();
+            self.on_loan.extend(relatives.offered);
+        }
+    }
+}
+
+impl Relatives {
+    fn is_empty(&self) -> bool {
+        self.in_hand == 0 && self.children == 0 && self.waiting.is_empty()
+    }
 }
 
 #[cfg(test)]
@@ -61,15 +201,28 @@ mod tests {
         }
     }
 
+    /// A queue in which the runs of these tasks, each with its parent, are in hand.
+    fn queue(in_hand: &[(&str, &str)], most: usize) -> Admission {
+        let mut queue = Admission::new(most);
+        for (task, parent) in in_hand {
+            queue.enter(&RunId::new(*task), family(task, parent));
+        }
+        queue
+    }
+
+    fn begun(queue: &mut Admission) -> Vec<String> {
+        std::iter::from_fn(|| queue.begin())
+            .map(|run| run.to_string())
+            .collect()
+    }
+
     /// The tasks, with their parents, that begin.
     fn begin(waiting: &[(&str, &str)], in_hand: &[(&str, &str)], most: usize) -> Vec<String> {
-        let waiting: Vec<_> = waiting
-            .iter()
-            .map(|(task, parent)| (RunId::new(*task), family(task, parent)))
-            .collect();
-        let in_hand: Vec<_> = in_hand.iter().map(|(t, p)| family(t, p)).collect();
-        let begin = admitted(&waiting, &in_hand, most);
-        begin.into_iter().map(ToString::to_string).collect()
+        let mut queue = queue(in_hand, most);
+        for (task, parent) in waiting {
+            queue.push(RunId::new(*task), family(task, parent));
+        }
+        begun(&mut queue)
     }
 
     #[test]
@@ -91,6 +244,23 @@ mod tests {
     }
 
     #[test]
+    fn a_place_that_was_lent_is_lent_again_once_it_is_given_back() {
+        let mut queue = queue(&[("x", "")], 1);
+        for (task, parent) in [("a", ""), ("x1", "x"), ("x2", "x")] {
+            queue.push(RunId::new(task), family(task, parent));
+        }
+        assert_eq!(begun(&mut queue), ["x1"]);
+        queue.leave(&RunId::new("x1"));
+        assert_eq!(begun(&mut queue), ["x2"]);
+        queue.leave(&RunId::new("x2"));
+        assert!(begun(&mut queue).is_empty());
+        queue.leave(&RunId::new("x"));
+        assert_eq!(begun(&mut queue), ["a"]);
+        queue.leave(&RunId::new("a"));
+        assert!(queue.tasks.is_empty() && queue.used == 0, "{queue:?}");
+    }
+
+    #[test]
     fn a_run_whose_parent_is_elsewhere_counts_like_any() {
         assert!(begin(&[("c", "gone")], &[("x", "")], 1).is_empty());
         assert_eq!(begin(&[("c", "gone")], &[], 1), ["c"]);
@@ -101,6 +271,19 @@ mod tests {
         let waiting = [("a", ""), ("b", ""), ("c", "")];
         assert!(begin(&waiting, &[("", "")], 1).is_empty());
         assert_eq!(begin(&[("", ""), ("a", ""), ("b", "")], &[], 2), ["", "a"]);
+    }
+
+    #[test]
+    fn what_is_found_has_the_order_of_the_journal_and_the_others_are_gone() {
+        let mut queue = Admission::new(9);
+        for task in ["b", "gone", "c"] {
+            queue.push(RunId::new(task), family(task, ""));
+        }
+        let unknown = |task: &str| (RunId::new(task), Some(family(task, "")));
+        let found = ["a", "b", "c"].map(unknown);
+        let unread = (RunId::new("unread"), None);
+        queue.arrange(found.into_iter().chain([unread]).collect());
+        assert_eq!(begun(&mut queue), ["a", "b", "c"]);
     }
 
     /// Whatever the bound, runs within runs come to their end: one of those at work is always one that waits for nobody.

@@ -6,11 +6,16 @@ use agenthub_sdk::runs::RunId;
 use tokio::{process::Command, time::timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::supervisor::Departure;
+
+/// Exit code of an executor whose journal does not answer: EX_TEMPFAIL of sysexits.h.
+pub const NO_JOURNAL: u8 = 75;
+
 /// Time for an executor to let its run go.
 const LET_GO: Duration = Duration::from_secs(6);
 
 /// A program that executes a run: it is called with `--run ID --driver NAME --attached` behind its arguments, lets the run go when its standard
-/// input ends, and ends with the run.
+/// input ends, and ends with the run; with [`NO_JOURNAL`] if the journal does not answer.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// Path of the program.
@@ -20,14 +25,13 @@ pub struct Program {
 }
 
 impl Program {
-    /// Executes a run in a process of its own, which ends with it, with this future, and with this process. Returns how it ended, if it was not
-    /// told to stop.
+    /// Executes a run in a process of its own, which ends with it, with this future, and with this process. No departure if it was told to stop.
     pub(super) async fn execute(
         &self,
         run: &RunId,
         driver: &str,
         stop: &CancellationToken,
-    ) -> Option<String> {
+    ) -> Option<Departure> {
         let spawned = Command::new(&self.path)
             .args(&self.args)
             .args(["--run", run.as_str(), "--driver", driver, "--attached"])
@@ -37,13 +41,16 @@ impl Program {
             .spawn();
         let mut child = match spawned {
             Ok(child) => child,
-            Err(error) => return Some(format!("cannot be started: {error}")),
+            Err(error) => return Some(Departure::Died(format!("cannot be started: {error}"))),
         };
         let stdin = child.stdin.take();
         tokio::select! {
             ended = child.wait() => Some(match ended {
-                Ok(status) => status.to_string(),
-                Err(error) => format!("cannot be waited for: {error}"),
+                Ok(status) if status.code() == Some(NO_JOURNAL.into()) => {
+                    Departure::NoJournal(status.to_string())
+                }
+                Ok(status) => Departure::Died(status.to_string()),
+                Err(error) => Departure::Died(format!("cannot be waited for: {error}")),
             }),
             () = stop.cancelled() => {
                 drop(stdin);

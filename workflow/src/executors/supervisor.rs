@@ -1,29 +1,36 @@
 //! Has every run executed that nobody drives.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
-    collections::HashMap, future::pending, panic::AssertUnwindSafe, sync::Arc, time::Duration,
+    collections::{BTreeSet, HashMap},
+    future::pending,
+    panic::AssertUnwindSafe,
+    sync::Arc,
+    time::Duration,
 };
 
 use agenthub_sdk::{
     Agent,
-    durable::{Executed, ExecutedRun},
+    durable::{ExecuteError, Executed, ExecutedRun},
     runs::{
         RunEvent, RunId,
-        journal::{Entry, JournalError},
+        journal::{Claim, Entry, JournalError},
     },
 };
 use futures_util::FutureExt;
 use tokio::{
-    sync::Notify,
+    sync::mpsc,
     task::JoinSet,
-    time::{Instant, sleep, sleep_until, timeout},
+    time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout},
 };
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{
     Place, Program,
-    admission::{Family, admitted},
+    admission::{Admission, Family},
     execute,
     restarts::{Deaths, LONGEST, Verdict},
 };
@@ -35,8 +42,17 @@ const LOOK: Duration = Duration::from_secs(5);
 /// Deadline for an answer of the journal.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// Runs that are looked at together.
+/// Lease of a run whose executor is about to begin.
+const BEGINNING: Duration = Duration::from_secs(5);
+
+/// Runs that wait here; further ones are found by a later look.
 const MOST_WAITING: usize = 100_000;
+
+/// Pause before a run is executed again whose journal does not answer.
+const NO_JOURNAL: Duration = Duration::from_secs(5);
+
+/// Runs of the recorder that are taken in together.
+const TOGETHER: usize = 64;
 
 /// Entries that are read together.
 const PAGE: usize = 256;
@@ -58,12 +74,13 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Begins to look for runs and to execute them, at most `most` at once; runs that wait for runs within them do not count.
-    pub fn start(place: Place, spawn: Spawn, most: usize, recorded: Arc<Notify>) -> Self {
+    /// Begins to look for runs and to execute them, at most `most` at once; runs that wait for runs within them do not count. Runs that
+    /// `recorded` names begin at once, others when they are found by the next look.
+    pub fn start(place: Place, spawn: Spawn, most: usize, recorded: mpsc::Receiver<RunId>) -> Self {
         let stop = CancellationToken::new();
-        let supervising = Supervising::new(place, spawn, most, recorded, stop.clone());
+        let supervising = Supervising::new(place, spawn, most, stop.clone());
         let mut tasks = JoinSet::new();
-        tasks.spawn(supervising.run());
+        tasks.spawn(supervising.run(recorded));
         Self {
             stop,
             supervising: tasks,
@@ -77,140 +94,173 @@ impl Supervisor {
     }
 }
 
-/// A run that is executed here, or is to be again.
-struct InHand {
-    family: Family,
-    deaths: Deaths,
-    /// Time at which it is executed again.
-    again: Option<Instant>,
+/// End of an executor that was not told to stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Departure {
+    /// It ended with its run, or says so.
+    WithRun,
+    /// The journal did not answer, which says nothing of the run.
+    NoJournal(String),
+    /// It died, for this reason.
+    Died(String),
 }
 
-/// An executor that has ended: its run, and why it says that it ended.
-type Ended = (RunId, Option<String>);
+/// An executor that has ended, and its run; no departure if it was told to stop.
+type Ended = (RunId, Option<Departure>);
 
 struct Supervising {
     /// Executors' names begin with it.
     name: String,
     place: Place,
     spawn: Spawn,
-    most: usize,
-    recorded: Arc<Notify>,
     stop: CancellationToken,
-    /// Families of the runs that wait.
-    waiting: HashMap<RunId, Family>,
-    in_hand: HashMap<RunId, InHand>,
+    admission: Admission,
+    /// Deaths of the executors of the runs in hand.
+    deaths: HashMap<RunId, Deaths>,
+    /// Runs in hand that are executed again, by time.
+    again: BTreeSet<(Instant, RunId)>,
     executing: JoinSet<Ended>,
 }
 
 impl Supervising {
-    fn new(
-        place: Place,
-        spawn: Spawn,
-        most: usize,
-        recorded: Arc<Notify>,
-        stop: CancellationToken,
-    ) -> Self {
+    fn new(place: Place, spawn: Spawn, most: usize, stop: CancellationToken) -> Self {
         Self {
             name: format!("executor.{}", Uuid::new_v4().simple()),
             place,
             spawn,
-            most: most.max(1),
-            recorded,
             stop,
-            waiting: HashMap::new(),
-            in_hand: HashMap::new(),
+            admission: Admission::new(most.max(1)),
+            deaths: HashMap::new(),
+            again: BTreeSet::new(),
             executing: JoinSet::new(),
         }
     }
 
-    async fn run(mut self) {
+    async fn run(mut self, mut recorded: mpsc::Receiver<RunId>) {
         let stop = self.stop.clone();
+        let mut looks = interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut fresh = Vec::new();
         loop {
-            match stop.run_until_cancelled(self.look()).await {
-                Some(Ok(())) => {}
-                Some(Err(error)) => tracing::warn!(%error, "no look for runs that wait"),
-                None => break,
-            }
-            self.begin_again();
-            let again = self
-                .in_hand
-                .values()
-                .filter_map(|in_hand| in_hand.again)
-                .min();
+            let again = self.again.first().map(|(at, _)| *at);
             tokio::select! {
                 () = stop.cancelled() => break,
-                () = self.recorded.notified() => {}
+                _ = looks.tick() => {
+                    match stop.run_until_cancelled(self.look()).await {
+                        Some(Ok(())) => {}
+                        Some(Err(error)) => tracing::warn!(%error, "no look for runs that wait"),
+                        None => break,
+                    }
+                }
+                1.. = recorded.recv_many(&mut fresh, TOGETHER) => {
+                    for run in fresh.drain(..) {
+                        self.take_in(run).await;
+                    }
+                }
                 Some(ended) = self.executing.join_next() => {
                     if let Ok(ended) = ended {
                         self.ended(ended).await;
                     }
                 }
-                () = sleep(LOOK) => {}
                 () = async { match again {
                     Some(at) => sleep_until(at).await,
                     None => pending().await,
-                } } => {}
+                } } => self.begin_again(),
             }
+            self.begin().await;
         }
         while self.executing.join_next().await.is_some() {}
     }
 
-    /// Begins runs that wait, as far as there is room.
+    /// Brings the queue up to date with the journal.
     async fn look(&mut self) -> Result<(), JournalError> {
         let journal = Arc::clone(&self.place.journal);
         let free = journal.adoptable(NAME, &self.name, MOST_WAITING);
-        let free = within(free).await?;
-        let mut waiting = Vec::new();
-        let mut known = std::mem::take(&mut self.waiting);
-        for run in free {
-            if self.in_hand.contains_key(&run) {
-                continue;
-            }
-            let family = match known.remove(&run) {
-                Some(family) => family,
-                None => match within(journal.read(&run, 0, 1)).await {
-                    Ok(entries) => family(&entries),
-                    // Whom it lends its place, or is lent one by, is seen at the next look.
-                    Err(error) if error.is_retryable() => {
-                        tracing::warn!(%run, %error, "a run waits for its journal");
-                        continue;
-                    }
-                    // Its executor says what is wrong with it.
-                    Err(_) => Family::default(),
-                },
+        let mut found = Vec::new();
+        for run in within(free).await? {
+            let family = match self.admission.knows(&run) {
+                true => None,
+                false => self.family(&run).await,
             };
-            waiting.push((run, family));
+            found.push((run, family));
         }
-        let in_hand = self.in_hand.values().map(|in_hand| &in_hand.family);
-        let begin: Vec<RunId> = admitted(&waiting, in_hand, self.most)
-            .into_iter()
-            .cloned()
-            .collect();
-        self.waiting = waiting.into_iter().collect();
-        for run in begin {
-            let family = self.waiting.remove(&run).unwrap_or_default();
-            self.spawn(&run, None);
-            let in_hand = InHand {
-                family,
-                deaths: Deaths::default(),
-                again: None,
-            };
-            self.in_hand.insert(run, in_hand);
-        }
+        self.admission.arrange(found);
         Ok(())
+    }
+
+    /// Takes in a run that was recorded. One that cannot be read, or finds no room, is found by the next look.
+    async fn take_in(&mut self, run: RunId) {
+        if self.admission.len() >= MOST_WAITING || self.admission.knows(&run) {
+            return;
+        }
+        if let Some(family) = self.family(&run).await {
+            self.admission.push(run, family);
+        }
+    }
+
+    /// Tasks by which a run is related. Without them it waits, as it is not known whom it lends its place, or is lent one by.
+    async fn family(&self, run: &RunId) -> Option<Family> {
+        match within(self.place.journal.read(run, 0, 1)).await {
+            Ok(entries) => Some(family(&entries)),
+            Err(error) if error.is_retryable() => {
+                tracing::warn!(%run, %error, "a run waits for its journal");
+                None
+            }
+            // Its executor says what is wrong with it.
+            Err(_) => Some(Family::default()),
+        }
+    }
+
+    /// Begins runs that wait, as far as there is room.
+    async fn begin(&mut self) {
+        while let Some(run) = self.admission.begin() {
+            match self.claim(&run).await {
+                Ok(true) => {
+                    self.deaths.insert(run.clone(), Deaths::default());
+                    self.spawn(&run, None);
+                }
+                Ok(false) => self.admission.leave(&run),
+                Err(error) => {
+                    // It is found by the next look.
+                    tracing::warn!(%run, %error, "a run that waits cannot begin");
+                    self.admission.leave(&run);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Takes the run's lease for its executor; false if another driver has it, or it is over. So of several supervisors each begins other runs,
+    /// though their queues have the same ones.
+    async fn claim(&self, run: &RunId) -> Result<bool, JournalError> {
+        let driver = self.driver(run);
+        let claim = Claim {
+            driver: &driver,
+            lease: BEGINNING,
+        };
+        match within(self.place.journal.open(run, NAME, claim, None)).await {
+            Ok(opened) => {
+                let last = opened.entries.last().map(|entry| &entry.event);
+                Ok(!matches!(last, Some(RunEvent::Ended { .. })))
+            }
+            Err(JournalError::Leased { .. } | JournalError::NotFound(_)) => Ok(false),
+            Err(JournalError::Unreadable { .. }) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Name of the run's executors as drivers in the journal: each takes over at once from the one before it, which has ended.
+    fn driver(&self, run: &RunId) -> String {
+        format!("{}.{run}", self.name)
     }
 
     /// Executes runs again whose pause is over.
     fn begin_again(&mut self) {
         let now = Instant::now();
-        let mut due = Vec::new();
-        for (run, in_hand) in &mut self.in_hand {
-            if in_hand.again.is_some_and(|at| at <= now) {
-                in_hand.again = None;
-                due.push(run.clone());
-            }
-        }
-        for run in due {
+        while let Some((at, _)) = self.again.first()
+            && *at <= now
+            && let Some((_, run)) = self.again.pop_first()
+        {
             self.spawn(&run, None);
         }
     }
@@ -219,8 +269,7 @@ impl Supervising {
     fn spawn(&mut self, run: &RunId, give_up: Option<String>) {
         let executed = ExecutedRun {
             run: run.clone(),
-            // Its own executor before has ended, so that the next one takes over at once.
-            driver: format!("{}.{run}", self.name),
+            driver: self.driver(run),
             give_up,
         };
         let (place, stop) = (self.place.clone(), self.stop.clone());
@@ -232,51 +281,48 @@ impl Supervising {
         self.executing.spawn(async move {
             let run = executed.run.clone();
             let gives_up = executed.give_up.is_some();
-            let why = match program {
+            let departed = match program {
                 Some(program) => program.execute(&run, &executed.driver, &stop).await,
                 None => in_task(&place, executed, stop.clone()).await,
             };
-            if gives_up && why.is_some() {
+            if gives_up && matches!(departed, Some(Departure::Died(_))) {
                 // It could not even be ended: not at once again.
                 stop.run_until_cancelled(sleep(LONGEST)).await;
             }
-            (run, why)
+            (run, departed)
         });
     }
 
     /// Lets go of a run that is over, and has another one executed again.
-    async fn ended(&mut self, (run, why): Ended) {
-        let Some(in_hand) = self.in_hand.get(&run) else {
+    async fn ended(&mut self, (run, departed): Ended) {
+        let Some(seen) = self.deaths.get(&run).map(|deaths| deaths.last) else {
             return;
         };
-        let seen = in_hand.deaths.last;
         let last = match self.last(&run, seen).await {
             Ok(Some(last)) => last,
             Ok(None) => {
-                self.in_hand.remove(&run);
+                self.admission.leave(&run);
+                self.deaths.remove(&run);
                 return;
             }
-            Err(error) => {
-                // The journal is to blame, and no death of the run's.
-                tracing::warn!(%run, %error, "not known whether a run is over");
-                if let Some(in_hand) = self.in_hand.get_mut(&run) {
-                    in_hand.again = Some(Instant::now() + LONGEST);
-                }
-                return;
-            }
+            Err(error) => return self.without_journal(run, &error.to_string()),
         };
         if self.stop.is_cancelled() {
             return;
         }
-        let why = why.unwrap_or_default();
-        let Some(in_hand) = self.in_hand.get_mut(&run) else {
+        let why = match departed {
+            Some(Departure::NoJournal(why)) => return self.without_journal(run, &why),
+            Some(Departure::Died(why)) => why,
+            Some(Departure::WithRun) | None => String::new(),
+        };
+        let Some(deaths) = self.deaths.get_mut(&run) else {
             return;
         };
-        match in_hand.deaths.another(last) {
+        match deaths.another(last) {
             Verdict::Again(pause) => {
                 let pause_ms = pause.as_millis();
                 tracing::warn!(%run, why, pause_ms, "an executor ended before its run, which is executed again");
-                in_hand.again = Some(Instant::now() + pause);
+                self.again.insert((Instant::now() + pause, run));
             }
             Verdict::GiveUp => {
                 tracing::error!(%run, why, "a run ends its executors again and again, and is given up");
@@ -284,6 +330,13 @@ impl Supervising {
                 self.spawn(&run, Some(why));
             }
         }
+    }
+
+    /// Executes a run again later, as the journal does not answer. That is no death of the run's.
+    fn without_journal(&mut self, run: RunId, why: &str) {
+        let pause_ms = NO_JOURNAL.as_millis();
+        tracing::warn!(%run, why, pause_ms, "the journal does not answer: the run waits");
+        self.again.insert((Instant::now() + NO_JOURNAL, run));
     }
 
     /// Number of the run's last event, of which those up to `seen` are known; nothing if the run is over or gone.
@@ -306,13 +359,21 @@ impl Supervising {
     }
 }
 
-/// Executes a run in this task. Returns why it ended, if it did not with the run.
-async fn in_task(place: &Place, executed: ExecutedRun, stop: CancellationToken) -> Option<String> {
+/// Executes a run in this task; no departure if it was told to stop.
+async fn in_task(
+    place: &Place,
+    executed: ExecutedRun,
+    stop: CancellationToken,
+) -> Option<Departure> {
     let executing = AssertUnwindSafe(execute(place, executed, stop)).catch_unwind();
     match executing.await {
-        Ok(Ok(Executed::Over(_) | Executed::Left)) => None,
-        Ok(Err(error)) => Some(error.to_string()),
-        Err(_) => Some("it panicked".to_owned()),
+        Ok(Ok(Executed::Over(_))) => Some(Departure::WithRun),
+        Ok(Ok(Executed::Left)) => None,
+        Ok(Err(ExecuteError::Journal(error))) if error.is_retryable() => {
+            Some(Departure::NoJournal(error.to_string()))
+        }
+        Ok(Err(error)) => Some(Departure::Died(error.to_string())),
+        Err(_) => Some(Departure::Died("it panicked".to_owned())),
     }
 }
 
@@ -332,80 +393,4 @@ async fn within<T>(
 ) -> Result<T, JournalError> {
     let late = |_| JournalError::Unavailable("no answer in time".to_owned());
     timeout(ANSWER, asked).await.map_err(late)?
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering};
-
-    use agenthub_sdk::runs::{
-        Budget, RunStarted,
-        journal::{Claim, Journal, JournalDecorator, MemoryJournal},
-    };
-    use async_trait::async_trait;
-    use serde_json::Value;
-
-    use super::*;
-
-    /// A journal that does not answer the first times that it is read.
-    #[derive(Debug)]
-    struct Stumbling {
-        inner: MemoryJournal,
-        failures: AtomicU32,
-    }
-
-    #[async_trait]
-    impl JournalDecorator for Stumbling {
-        fn inner(&self) -> &dyn Journal {
-            &self.inner
-        }
-
-        async fn read(
-            &self,
-            run: &RunId,
-            after: u64,
-            limit: usize,
-        ) -> Result<Vec<Entry>, JournalError> {
-            let fails = |left: u32| left.checked_sub(1);
-            let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
-            match self.failures.fetch_update(set, fetch, fails) {
-                Ok(_) => Err(JournalError::Unavailable("it stumbles".to_owned())),
-                Err(_) => self.inner.read(run, after, limit).await,
-            }
-        }
-    }
-
-    #[tokio::test]
-    async fn a_run_whose_family_cannot_be_read_yet_waits() {
-        let inner = MemoryJournal::default();
-        let (run, lease) = (RunId::new("r"), Duration::from_secs(60));
-        let first = RunEvent::Started(RunStarted {
-            strategy: "workflow".to_owned(),
-            input: Value::Null,
-            thread: String::new(),
-            origin: Value::Null,
-            budget: Budget::default(),
-            deadline_ms: None,
-            at_ms: 1_000,
-        });
-        let claim = Claim { driver: "d", lease };
-        let opened = inner.open(&run, NAME, claim, Some(&first)).await;
-        let epoch = opened.expect("it is free").epoch;
-        inner.release(&run, epoch).await.expect("it is let go");
-        let journal = Arc::new(Stumbling {
-            inner,
-            failures: AtomicU32::new(1),
-        });
-        let mut supervising = Supervising::new(
-            Place::new("http://nowhere.test", journal),
-            Spawn::Tasks,
-            1,
-            Arc::default(),
-            CancellationToken::new(),
-        );
-        supervising.look().await.expect("the journal has runs");
-        assert!(supervising.in_hand.is_empty(), "whose place is it?");
-        supervising.look().await.expect("the journal has runs");
-        assert!(supervising.in_hand.contains_key(&run));
-    }
 }
