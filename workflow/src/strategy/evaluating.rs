@@ -13,6 +13,7 @@ use super::{
     joining::{Joined, Readiness, needed, readiness, without_others},
     outputs,
     reusing::Reused,
+    waiting::EventLines,
 };
 use crate::{
     file::OnFailure,
@@ -38,6 +39,8 @@ pub(super) struct Evaluation<'a> {
     pub(super) lacks: Vec<Value>,
     /// End of the time of the branch that is gone through.
     pub(super) deadline_ms: Option<u64>,
+    /// Steps that wait for events; read of the facts when the first step is about to wait for one.
+    pub(super) lines: Option<EventLines>,
 }
 
 /// State of something.
@@ -98,6 +101,7 @@ impl<'a> Evaluation<'a> {
             undo: Vec::new(),
             lacks: Vec::new(),
             deadline_ms: None,
+            lines: None,
         }
     }
 

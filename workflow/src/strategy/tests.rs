@@ -15,6 +15,11 @@ use agenthub_sdk::runs::{
 
 use super::*;
 
+std::thread_local! {
+    /// Notes of runs that were read for steps that wait for events.
+    pub(super) static NOTES_READ: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// A run of a workflow whose agents are a function.
 pub(crate) struct Play {
     facts: Facts,

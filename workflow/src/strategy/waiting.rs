@@ -1,8 +1,10 @@
 //! Work without an agent: waits for a time, for events of the hub, and for a person's decision.
 
+use std::collections::HashMap;
+
 use agenthub_sdk::{
     model::ToolCall,
-    runs::{self, Approval, Effect, StepId, StepResult},
+    runs::{self, Approval, Effect, Facts, StepId, StepResult},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -14,7 +16,7 @@ use crate::{scope::Scope, template::Template};
 pub(crate) const EVENT: &str = "wait_for_event";
 
 /// An event of the hub that is waited for.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct EventQuery {
     /// Its type.
@@ -25,6 +27,61 @@ pub(crate) struct EventQuery {
     pub(crate) matching: Value,
     /// The position in the hub's log behind which it comes.
     pub(crate) after: String,
+}
+
+/// Ending of the name of the note that says for which event a step waits.
+const AFTER: &str = "/after";
+
+/// Steps that wait for events, in one line for each event: its query without a position.
+#[derive(Debug)]
+pub(super) struct EventLines(HashMap<EventQuery, Line>);
+
+/// Steps that wait for the same event, one after the other.
+#[derive(Debug, Default)]
+struct Line {
+    /// A step waits.
+    is_taken: bool,
+    /// The last event that one of them took: when the step ended, and where in the hub's log the event came.
+    last: Option<(u64, String)>,
+    /// The note of the step that is about to wait, and its place among the steps that are wanted. It may be withdrawn there.
+    wanted: Option<(usize, StepId)>,
+}
+
+impl EventLines {
+    /// Of the notes of a run, each of which is read once.
+    fn of(facts: &Facts) -> Self {
+        let mut lines = Self(HashMap::new());
+        for (note, noted) in facts.notes() {
+            #[cfg(test)]
+            super::tests::NOTES_READ.set(super::tests::NOTES_READ.get() + 1);
+            let Some(name) = note.as_str().strip_suffix(AFTER) else {
+                continue;
+            };
+            if let Ok(noted) = EventQuery::deserialize(noted) {
+                lines.add(name, noted, facts);
+            }
+        }
+        lines
+    }
+
+    fn add(&mut self, name: &str, noted: EventQuery, facts: &Facts) {
+        let step = waiting(name, &noted);
+        let query = EventQuery {
+            after: String::new(),
+            ..noted
+        };
+        let line = self.0.entry(query).or_default();
+        let Some(ended_ms) = facts.ended_ms(&step) else {
+            line.is_taken = true;
+            return;
+        };
+        if let Some(StepResult::ToolReturned(output)) = facts.result(&step)
+            && let Some(position) = output.value["position"].as_str()
+        {
+            let took = Some((ended_ms, position.to_owned()));
+            line.last = line.last.take().max(took);
+        }
+    }
 }
 
 impl Evaluation<'_> {
@@ -83,18 +140,14 @@ impl Evaluation<'_> {
             matching,
             after: String::new(),
         };
-        let note = StepId::new(format!("{name}/after"));
+        let note = StepId::new(format!("{name}{AFTER}"));
         let noted = self.facts.noted(&note);
         let query = match noted.and_then(|noted| EventQuery::deserialize(noted).ok()) {
             Some(noted) => noted,
             // What an earlier run took stands, wherever in the log it came.
             None if self.result(&waiting(name, &query)).is_some() => query,
             None => {
-                if let Some(after) = self.free_from(&query) {
-                    let query = json!(EventQuery { after, ..query });
-                    self.wanted
-                        .push(runs::Step::new(note.as_str(), Effect::Note(query)));
-                }
+                self.line_up(&note, query);
                 return WorkState::Working;
             }
         };
@@ -119,38 +172,24 @@ impl Evaluation<'_> {
         }
     }
 
-    /// The position behind which the next step may wait for an event; none while another step waits for the same, or is about to.
-    fn free_from(&self, query: &EventQuery) -> Option<String> {
-        let is_same = |noted: &Value| {
-            noted["event"] == *query.event
-                && noted["from"] == *query.from
-                && noted["matching"] == query.matching
-        };
-        let is_about_to = self.wanted.iter().any(|step| match &step.effect {
-            Effect::Note(noted) => is_same(noted),
-            _ => false,
-        });
-        if is_about_to {
-            return None;
+    /// Has a step wait for an event, behind that of the step before it, unless another step waits for the same, or is about to.
+    fn line_up(&mut self, note: &StepId, query: EventQuery) {
+        let facts = self.facts;
+        let lines = self.lines.get_or_insert_with(|| EventLines::of(facts));
+        let line = lines.0.entry(query.clone()).or_default();
+        let is_wanted = line
+            .wanted
+            .as_ref()
+            .is_some_and(|(at, note)| self.wanted.get(*at).is_some_and(|step| step.id == *note));
+        if line.is_taken || is_wanted {
+            return;
         }
-        let mut last: Option<(u64, &str)> = None;
-        for (note, noted) in self.facts.notes() {
-            let Some(name) = note.as_str().strip_suffix("/after") else {
-                continue;
-            };
-            if !is_same(noted) {
-                continue;
-            }
-            let noted = EventQuery::deserialize(noted).ok()?;
-            let step = waiting(name, &noted);
-            let ended_ms = self.facts.ended_ms(&step)?;
-            if let Some(StepResult::ToolReturned(output)) = self.facts.result(&step)
-                && let Some(position) = output.value["position"].as_str()
-            {
-                last = last.max(Some((ended_ms, position)));
-            }
-        }
-        Some(last.map_or(self.since, |(_, position)| position).to_owned())
+        let last = line.last.as_ref().map(|(_, position)| position.clone());
+        let after = last.unwrap_or_else(|| self.since.to_owned());
+        line.wanted = Some((self.wanted.len(), note.clone()));
+        let query = json!(EventQuery { after, ..query });
+        let noted = runs::Step::new(note.as_str(), Effect::Note(query));
+        self.wanted.push(noted);
     }
 
     /// Asks a person.

@@ -114,3 +114,42 @@ steps:
     let last = play.told.last().cloned().unwrap_or_default();
     assert!(last.starts_with("last") && last.contains("p8"), "{last}");
 }
+
+#[test]
+fn the_notes_of_a_run_are_read_once_for_all_steps_that_wait_for_events() {
+    let workflow = "
+steps:
+  all: { for_each: '${workflow.input.items}', parallel: 50, wait_for: { event: paid } }
+";
+    let items: Vec<usize> = (0..50).collect();
+    let mut play = begun_since(workflow, json!({ "items": items }), "p");
+    play.decide();
+    for item in 0..20 {
+        play.give(&format!("all/{item}"), came(json!({}), "p5"));
+        play.decide();
+    }
+    NOTES_READ.set(0);
+    play.give("all/20", came(json!({}), "p6"));
+    play.decide();
+    // Three decisions, each made twice: what the next step waits for is written down, the step begins, and nothing is left to do.
+    let (decisions, notes) = (6, 22);
+    assert!(
+        NOTES_READ.get() <= decisions * notes,
+        "{}",
+        NOTES_READ.get()
+    );
+    assert_eq!(play.names(), ["all/21"]);
+}
+
+/// Steps that are withdrawn in the decision in which they are about to wait leave their line to the next ones.
+#[test]
+fn a_step_that_is_withdrawn_does_not_keep_others_from_waiting_for_the_same() {
+    let workflow = "
+steps:
+  all: { for_each: [1, 0], parallel: 2, on_failure: continue, wait_for: { event: paid, match: { n: '${1 / loop.item}' } } }
+  other: { wait_for: { event: paid, match: { n: '${1 / 1}' } } }
+";
+    let mut play = begun_since(workflow, json!({}), "p3");
+    play.decide();
+    assert_eq!(play.names(), ["other"], "{:?}", play.told);
+}
