@@ -69,7 +69,7 @@ const ONE: &str = "\
 Carries out one run that the journal in the data folder has, and ends with it. Waits for the hub, and for as long as another executor has the run. \
 What a run has done is in the journal: a step that has completed does not run again. On SIGTERM the run is let go, for another executor.
 
-Exit codes: 0 the run has completed; 1 it has failed or was cancelled; 2 there is no such run; 130 the run was let go before its end; 70 it cannot be carried out here.";
+Exit codes: 0 the run has completed; 1 it has failed or was cancelled; 2 there is no such run; 130 the run was let go before its end; 75 the journal does not answer; 70 it cannot be carried out here.";
 
 const SERVE: &str = "\
 Takes the place of the agent `workflows` of `agenthub up`, for a hub that runs as `agenthub broker`, with the same data folder. An executor that dies is replaced, \

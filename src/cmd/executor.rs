@@ -12,7 +12,7 @@ use agenthub_sdk::{
     runs::{RunId, RunOutcome},
 };
 use agenthub_terminal::{connect::until_there, output, stop::Signals};
-use agenthub_workflow::executors::{Place, execute};
+use agenthub_workflow::executors::{NO_JOURNAL, Place, execute};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -53,7 +53,14 @@ pub(super) async fn run(args: &Executor, settings: &Settings) -> anyhow::Result<
 async fn one(args: &Executor, settings: &Settings) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::new()?;
     let run = RunId::new(args.run.as_deref().unwrap_or_default());
-    let journal = journal::shared(settings.data(), agenthub_workflow::NAME).await?;
+    let journal = match journal::shared(settings.data(), agenthub_workflow::NAME).await {
+        // Who watches this process is to know that the run is not to blame.
+        Err(error) if args.attached => {
+            output::aside(output::plain(&format!("{error:#}")));
+            return Ok(ExitCode::from(NO_JOURNAL));
+        }
+        journal => journal?,
+    };
     let telemetry = Telemetry::start()?;
     let of = telemetry.clone();
     let place = Place {
@@ -101,6 +108,9 @@ fn told(run: &RunId, executed: Result<Executed, ExecuteError>) -> (u8, Option<St
         }
         Ok(Executed::Left) => (LEFT, Some(format!("run {run} is let go"))),
         Err(error @ ExecuteError::NotItsRun { .. }) => (NO_RUN, Some(error.to_string())),
+        Err(ExecuteError::Journal(error)) if error.is_retryable() => {
+            (NO_JOURNAL, Some(error.to_string()))
+        }
         Err(error) => (CANNOT, Some(error.to_string())),
     }
 }

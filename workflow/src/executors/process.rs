@@ -65,3 +65,30 @@ impl Program {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn departure(script: &str) -> Option<Departure> {
+        let program = Program {
+            path: "/bin/sh".into(),
+            args: ["-c", script].map(OsString::from).into(),
+        };
+        let stop = CancellationToken::new();
+        program.execute(&RunId::new("r"), "d", &stop).await
+    }
+
+    #[tokio::test]
+    async fn an_executor_that_ends_without_its_journal_has_not_died() {
+        let without = departure("exit 75").await;
+        assert!(
+            matches!(without, Some(Departure::NoJournal(_))),
+            "{without:?}"
+        );
+        for script in ["exit 70", "kill -9 $$"] {
+            let died = departure(script).await;
+            assert!(matches!(died, Some(Departure::Died(_))), "{died:?}");
+        }
+    }
+}
