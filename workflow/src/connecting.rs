@@ -19,7 +19,7 @@ use crate::{
 };
 
 pub use self::offers::Offers;
-pub(crate) use self::offers::unknown_agents;
+pub(crate) use self::{offers::unknown_agents, visible::own_output};
 
 /// Values that are not there, or do not fit what takes them. Without offers, what agents take and give is not restricted.
 pub(crate) fn misfits(workflow: &Workflow, offers: &Offers) -> Vec<Finding> {

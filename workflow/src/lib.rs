@@ -26,6 +26,7 @@ mod mending;
 mod model;
 mod monitoring;
 mod nested_files;
+mod output_schema;
 mod reading;
 mod reference;
 mod scope;

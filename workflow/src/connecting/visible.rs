@@ -233,7 +233,7 @@ struct NoFacts {
 }
 
 /// The output of a step that no agent gives.
-fn own_output(step: &Step, known: &Offers) -> Option<Value> {
+pub(crate) fn own_output(step: &Step, known: &Offers) -> Option<Value> {
     let text = json!({ "type": "string" });
     if step.each.is_some() {
         let item = match &step.work {

@@ -17,7 +17,7 @@ use super::{
     request::RunRequest,
     world::RunWorld,
 };
-use crate::{model::Workflow, strategy::WorkflowRun};
+use crate::{model::Workflow, output_schema::output_schema, strategy::WorkflowRun};
 
 /// Tag of the agents of workflows.
 const TAG: &str = "workflow";
@@ -97,6 +97,10 @@ impl Served {
             .version(version)
             .skill(skill)
             .input_schema(id, self.workflow.input.clone());
+        let card = match output_schema(&self.workflow) {
+            Some(schema) => card.output_schema(id, schema),
+            None => card,
+        };
         let mut card = AgentCard::from(card);
         self.file().mark(&mut card);
         card
