@@ -2,33 +2,24 @@
 
 mod listing;
 mod push;
+mod repeating;
+mod sending;
 
 use std::{pin::Pin, sync::Arc};
 
-use agenthub_sdk::{
-    Client, Error as HubError,
-    proto::{a2a, agenthub::AgentEventMetadata},
-};
+use agenthub_sdk::{Error as HubError, proto::a2a};
 use futures_util::{Stream, StreamExt};
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use crate::{
-    admission,
-    answer::answer_of,
-    convert::{message_to_hub, task_from_hub},
+    convert::task_from_hub,
     error::{Error, Kind},
-    extensions,
     feed::Feed,
     hub::{Hub, Target},
-    identity::{identity, is_in},
-    push::{Config, Push, StartPoint},
+    push::Push,
     shared::Shared,
     story::{Story, Until},
-    v1::{
-        self, CancelTaskRequest, GetTaskRequest, SendMessageRequest, SendMessageResponse,
-        StreamResponse, SubscribeToTaskRequest, Task, send_message_response,
-    },
+    v1::{CancelTaskRequest, GetTaskRequest, StreamResponse, SubscribeToTaskRequest, Task},
 };
 
 /// A stream of a task.
@@ -67,76 +58,7 @@ pub(crate) struct Operations {
     pub(crate) closing: CancellationToken,
 }
 
-/// A message that is on its way, and what it leads to.
-struct Sent {
-    task_id: String,
-    feed: Feed,
-    story: Story,
-    /// The task as it is, for a message that came before.
-    first: Option<StreamResponse>,
-}
-
-/// A message to a task that there is.
-enum PriorTask {
-    /// The task takes it. It was looked at as of this position.
-    Next { as_of: String },
-    /// The task has it, and has ended since.
-    Repeated,
-}
-
 impl Operations {
-    /// §3.1.1
-    pub(crate) async fn send_message(
-        &self,
-        call: &Call,
-        mut request: SendMessageRequest,
-    ) -> Result<SendMessageResponse, Error> {
-        let agent = self.agent(call, &request.tenant).await?;
-        let config = request.configuration.take().unwrap_or_default();
-        let history = history(config.history_length)?;
-        let mut sent = self.send(call, &agent, request, &config).await?;
-        while !config.return_immediately && !sent.story.is_over() {
-            let event = tokio::select! {
-                event = sent.feed.next() => event?,
-                () = self.closing.cancelled() => return Err(closing()),
-            };
-            sent.story.take(event);
-        }
-        let task = self.hub.client()?.task(&sent.task_id, history).await?;
-        let payload = match config.return_immediately {
-            true => send_message_response::Payload::Task(task_from_hub(task)),
-            false => answer_of(task),
-        };
-        Ok(SendMessageResponse {
-            payload: Some(payload),
-        })
-    }
-
-    /// §3.1.2
-    pub(crate) async fn send_streaming_message(
-        &self,
-        call: &Call,
-        mut request: SendMessageRequest,
-    ) -> Result<Shows, Error> {
-        let agent = self.agent(call, &request.tenant).await?;
-        self.may_stream(&agent)?;
-        let config = request.configuration.take().unwrap_or_default();
-        let limit = config.history_length;
-        history(limit)?;
-        let sent = self.send(call, &agent, request, &config).await?;
-        let first = futures_util::stream::iter(sent.first.map(Ok));
-        let shown = first.chain(self.follow(sent.feed, sent.story));
-        let shown = shown.map(move |shown| {
-            shown.map(|mut shown| {
-                if let Some(v1::stream_response::Payload::Task(task)) = &mut shown.payload {
-                    keep_latest(&mut task.history, limit);
-                }
-                shown
-            })
-        });
-        Ok(Box::pin(shown))
-    }
-
     /// §3.1.3
     pub(crate) async fn get_task(
         &self,
@@ -252,168 +174,6 @@ impl Operations {
             true => Ok((task, as_of)),
             false => Err(Error::task_not_found(id)),
         }
-    }
-
-    /// Checks a message and publishes it. One that came before is not done again: it leads to the task as that is.
-    async fn send(
-        &self,
-        call: &Call,
-        agent: &Target,
-        request: SendMessageRequest,
-        config: &v1::SendMessageConfiguration,
-    ) -> Result<Sent, Error> {
-        let message = admission::well_formed(request.message.as_ref())?;
-        admission::fits_card(&agent.card, message, &call.extensions)?;
-        let identity = identity(&agent.id, message, request.metadata.as_ref());
-        let pushed = config.task_push_notification_config.as_ref();
-        let pushed = pushed.map(|pushed| {
-            self.push.is_offered()?;
-            let at = "configuration.taskPushNotificationConfig.";
-            let mut config = Config::read(pushed, at, self.push.allowed())?;
-            if config.id.is_empty() {
-                config.id = Uuid::now_v7().to_string();
-            }
-            Ok::<_, Error>(config)
-        });
-        let pushed = pushed.transpose()?;
-        let client = self.hub.client()?;
-        let mut message = message_to_hub(message.clone());
-        extensions::note(&mut message, &call.extensions);
-        let is_follow_up = !message.task_id.is_empty();
-        if !is_follow_up {
-            message.task_id = identity.unwrap_or_else(Uuid::now_v7).to_string();
-            if message.context_id.is_empty() {
-                message.context_id = Uuid::now_v7().to_string();
-            }
-        }
-        let mut feed = Feed::open(&self.shared, client, &message.task_id).await?;
-        if is_follow_up {
-            match self.follows_up(client, agent, &mut message).await? {
-                PriorTask::Next { as_of } => feed.skip_to(&as_of),
-                PriorTask::Repeated => return self.sent_before(agent, message.task_id, feed).await,
-            }
-        }
-        if let Some(metadata) = request.metadata {
-            let own = message.metadata.get_or_insert_default();
-            for (key, value) in metadata.fields {
-                own.fields.entry(key).or_insert(value);
-            }
-        }
-        let task_id = message.task_id.clone();
-        let mut push_id = None;
-        match pushed {
-            Some(config) if is_follow_up => {
-                self.add_push_config(call, agent, &task_id, config).await?;
-            }
-            // It is there before its task, of which it is told from the beginning.
-            Some(config) if !self.is_known(agent, &task_id, identity).await? => {
-                push_id = Some(config.id.clone());
-                let begin = StartPoint {
-                    is_old: call.is_old,
-                    ..StartPoint::default()
-                };
-                self.push.gate().await?.add(&task_id, config, begin).await?;
-            }
-            _ => {}
-        }
-        let routing = AgentEventMetadata {
-            to_agent_id: agent.id.clone(),
-            traceparent: call.traceparent.clone(),
-            idempotency_key: identity.unwrap_or_else(Uuid::now_v7).to_string(),
-            ..Default::default()
-        };
-        let published = client.publish(message, routing).await;
-        if let (Err(_), Some(push_id)) = (&published, push_id) {
-            // Else it is removed as its task does not come.
-            let _ = self.push.remove(&task_id, &push_id).await;
-        }
-        let published = published.map_err(|error| match error {
-            HubError::Conflict(why) if is_follow_up => Kind::UnsupportedOperation.with(why),
-            HubError::Invalid(why) => Error::field("message", why),
-            error => error.into(),
-        })?;
-        if identity.is_some() && feed.has_seen(&published.position) {
-            return self.sent_before(agent, task_id, feed).await;
-        }
-        Ok(Sent {
-            task_id,
-            feed,
-            story: Story::new(Until::Interrupted),
-            first: None,
-        })
-    }
-
-    /// A message that the hub has already, as its task is.
-    async fn sent_before(
-        &self,
-        agent: &Target,
-        task_id: String,
-        mut feed: Feed,
-    ) -> Result<Sent, Error> {
-        let (task, as_of) = self.task_of(agent, &task_id, ALL).await?;
-        feed.skip_to(&as_of);
-        let mut story = Story::new(Until::Interrupted);
-        let first = story.begin_again(task);
-        Ok(Sent {
-            task_id,
-            feed,
-            story,
-            first: Some(first),
-        })
-    }
-
-    /// True if a message with this identity has made its task before.
-    async fn is_known(
-        &self,
-        agent: &Target,
-        task_id: &str,
-        identity: Option<Uuid>,
-    ) -> Result<bool, Error> {
-        if identity.is_none() {
-            return Ok(false);
-        }
-        match self.task_of(agent, task_id, NONE).await {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind == Kind::TaskNotFound => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Checks a message to a task that there is.
-    async fn follows_up(
-        &self,
-        client: &Client,
-        agent: &Target,
-        message: &mut agenthub_sdk::Message,
-    ) -> Result<PriorTask, Error> {
-        let (task, as_of) = self.task_of(agent, &message.task_id, NONE).await?;
-        if !message.context_id.is_empty() && message.context_id != task.context_id {
-            let fault = format!(
-                "message.contextId is \"{}\", and the task's is \"{}\"",
-                message.context_id, task.context_id
-            );
-            return Err(Error::field("message.contextId", fault));
-        }
-        if task.state().is_terminal() {
-            let (whole, _) = self.task_of(agent, &message.task_id, ALL).await?;
-            // The first message made the task: sent again with its id, it asks for more of a task that has ended.
-            if is_in(whole.history.get(1..).unwrap_or_default(), message) {
-                return Ok(PriorTask::Repeated);
-            }
-            return Err(Kind::UnsupportedOperation
-                .with(format!(
-                    "the task has ended ({}): send the message without taskId to start another",
-                    task.state().label()
-                ))
-                .about("taskId", &task.id));
-        }
-        if task.requester() != client.agent_id() {
-            return Err(Kind::UnsupportedOperation
-                .with("the task was asked for over another protocol, and is answered there")
-                .about("taskId", &task.id));
-        }
-        message.context_id = task.context_id;
-        Ok(PriorTask::Next { as_of })
     }
 
     /// Shows what comes, to the end of the story.
