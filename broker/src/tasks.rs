@@ -26,7 +26,7 @@ use self::{
 };
 pub(crate) use self::{
     known::{Content, Known, with_history},
-    listing::Query,
+    listing::{Page, Query},
     saved::Saved,
     settled::Ended,
     shown::shown,

@@ -24,6 +24,7 @@ mod opening;
 mod orphans;
 mod outgoing;
 mod pending;
+mod portions;
 mod probes;
 mod publish;
 mod registering;

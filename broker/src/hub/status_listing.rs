@@ -7,13 +7,14 @@ use agenthub_proto::{
 
 use super::{
     Hub,
-    task_calls::{PAGES, given, page_limit, unknown_token},
+    portions::PORTIONS,
+    task_calls::{given, page_limit, unknown_token},
 };
 use crate::{
     Error,
     filter::known,
     id::AgentId,
-    tasks::{Nanos, Place, StatusQuery},
+    tasks::{Nanos, Place, StatusQuery, Tasks},
 };
 
 impl Hub {
@@ -40,42 +41,25 @@ impl Hub {
             limit: page_limit(request.page_size)?,
         };
         let total_size = match request.count {
-            true => self.count_by_status(query.clone()).await,
+            true => {
+                let mut query = query.clone();
+                let count = |tasks: &Tasks, before| {
+                    query.before = before;
+                    tasks.count_by_status(&query)
+                };
+                self.total(PORTIONS, count).await
+            }
             false => 0,
         };
-        let mut contents = Vec::new();
-        for _ in 0..PAGES {
-            let page = self.core().state.tasks.list_by_status(&query);
-            // Returns what was found before it exceeds one answer.
-            let is_enough = page.is_full || !page.tasks.is_empty() && page.next.is_some();
-            query.before = page.next;
-            contents.extend(page.tasks);
-            if is_enough || page.next.is_none() {
-                break;
-            }
-            tokio::task::yield_now().await;
-        }
+        let list = |tasks: &Tasks, before| {
+            query.before = before;
+            tasks.list_by_status(&query)
+        };
+        let (contents, next) = self.page(before, list).await;
         Ok(ListTasksResponse {
             tasks: self.read(contents).await?,
-            next_page_token: query.before.map(Place::token).unwrap_or_default(),
+            next_page_token: next.map(Place::token).unwrap_or_default(),
             total_size,
         })
-    }
-
-    /// The number of tasks of all pages, as far as the bound on visited tasks goes. Others have their turn between two
-    /// portions.
-    async fn count_by_status(&self, mut query: StatusQuery) -> u32 {
-        query.before = None;
-        let mut total = 0;
-        for _ in 0..PAGES {
-            let (count, next) = self.core().state.tasks.count_by_status(&query);
-            total += count;
-            if next.is_none() {
-                break;
-            }
-            query.before = next;
-            tokio::task::yield_now().await;
-        }
-        total
     }
 }

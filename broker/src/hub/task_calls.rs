@@ -16,11 +16,8 @@ use crate::{
     id::{AgentId, TaskId},
     limits,
     snapshot::ended,
-    tasks::{Content, Query, shown, with_history},
+    tasks::{Content, Query, Tasks, shown, with_history},
 };
-
-/// Pages scanned per request; the caller continues with the token.
-pub(super) const PAGES: usize = 64;
 
 impl Hub {
     /// A task, and the position as of which it is so.
@@ -146,41 +143,26 @@ impl Hub {
             limit: page_limit(request.page_size)?,
         };
         let total_size = match request.count {
-            true => self.count_tasks(query.clone()).await,
+            true => {
+                let mut query = query.clone();
+                let count = |tasks: &Tasks, before| {
+                    query.before = before;
+                    tasks.count(&query)
+                };
+                self.total(usize::MAX, count).await
+            }
             false => 0,
         };
-        let mut contents = Vec::new();
-        for _ in 0..PAGES {
-            let page = self.core().state.tasks.list(&query);
-            // Returns what was found before it exceeds one answer.
-            let is_enough = page.is_full || !page.tasks.is_empty() && page.next.is_some();
-            query.before = page.next;
-            contents.extend(page.tasks);
-            if is_enough || page.next.is_none() {
-                break;
-            }
-            tokio::task::yield_now().await;
-        }
+        let list = |tasks: &Tasks, before| {
+            query.before = before;
+            tasks.list(&query)
+        };
+        let (contents, next) = self.page(before, list).await;
         Ok(ListTasksResponse {
             tasks: self.read(contents).await?,
-            next_page_token: query.before.map(|n| format!("{n:x}")).unwrap_or_default(),
+            next_page_token: next.map(|n| format!("{n:x}")).unwrap_or_default(),
             total_size,
         })
-    }
-
-    /// The number of tasks of all pages. Others have their turn between two portions.
-    async fn count_tasks(&self, mut query: Query) -> u32 {
-        query.before = None;
-        let mut total = 0;
-        loop {
-            let (count, next) = self.core().state.tasks.count(&query);
-            total += count;
-            if next.is_none() {
-                return total;
-            }
-            query.before = next;
-            tokio::task::yield_now().await;
-        }
     }
 }
 
