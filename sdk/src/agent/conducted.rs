@@ -18,10 +18,13 @@ use super::{
     hosted::Hosted,
     origin::Origin,
     own_runs::TellError,
+    questions::is_same,
     runs::{ANSWER, HeldRun, Runs},
     work::{self, Job, panicked},
 };
-use crate::{Conductor, Error, Failure, Spans, TaskContext, connection::Lease, deadline::millis};
+use crate::{
+    Client, Conductor, Error, Failure, Spans, TaskContext, connection::Lease, deadline::millis,
+};
 
 /// Deadline for a run to call back what it has out, once it was told to stop.
 const GRACE: Duration = Duration::from_secs(15);
@@ -120,13 +123,33 @@ impl Conducted {
         self.drive(hand, beginning.world, None).await
     }
 
-    /// True if the message comes for the first time, and its task is at work already: it is not the one with which the task began.
+    /// True if the message is not the one with which its task began. Asked for until the hub answers or the agent stops.
     pub(super) async fn is_follow_up(&self) -> bool {
-        if self.context.attempt() > 1 || self.context.task_id().is_empty() {
+        let task_id = self.context.task_id();
+        if task_id.is_empty() {
             return false;
         }
-        let task = self.context.client().task(self.context.task_id(), -1).await;
-        task.is_ok_and(|task| task.state() != TaskState::Submitted)
+        loop {
+            match self
+                .context
+                .client()
+                .task(task_id, Client::WHOLE_HISTORY)
+                .await
+            {
+                Ok(task) => {
+                    let first = task.history.first();
+                    return first.is_some_and(|first| !is_same(first, self.context.message()));
+                }
+                Err(error) if error.is_retryable() => {
+                    tracing::debug!(task_id, %error, "not known yet whether a message begins its task");
+                }
+                Err(_) => return false,
+            }
+            tokio::select! {
+                () = self.runs.stop.cancelled() => return false,
+                () = sleep(ASK_AGAIN) => {}
+            }
+        }
     }
 
     /// Leaves a message to the executor that has its run, or will have it.

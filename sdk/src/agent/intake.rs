@@ -30,13 +30,10 @@ use super::{
     work::{self, Job},
 };
 use crate::{
-    Conductor, Failure, TaskContext, approvals,
+    Client, Conductor, Failure, TaskContext, approvals,
     connection::{Delivered, Lease, Scope},
     task_context::Inner,
 };
-
-/// The hub's word for the whole history of a task.
-const WHOLE_HISTORY: i32 = 0;
 
 /// Pause before the hub is asked again for a history.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -84,7 +81,7 @@ impl Dispatcher {
         let stop = self.runs.stop.clone();
         self.working.spawn(async move {
             let answered = loop {
-                match client.task(&answer.task_id, WHOLE_HISTORY).await {
+                match client.task(&answer.task_id, Client::WHOLE_HISTORY).await {
                     Ok(task) => break questions::answered(&task.history, &answer),
                     Err(error) if error.is_retryable() => {
                         tracing::debug!(%error, "not known yet which question is answered");

@@ -224,7 +224,8 @@ fn resumed(history: &[Message], answer: &Message) -> Option<Resumed> {
     })
 }
 
-fn is_same(one: &Message, other: &Message) -> bool {
+/// True if a message of a task's history is this one, as it was delivered.
+pub(super) fn is_same(one: &Message, other: &Message) -> bool {
     one.message_id == other.message_id && one.role == other.role && one.content == other.content
 }
 

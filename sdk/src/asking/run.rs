@@ -13,15 +13,12 @@ use uuid::Uuid;
 
 use super::{LOOK, RETRY};
 use crate::{
-    Error, Reply, TaskContext,
+    Client, Error, Reply, TaskContext,
     agent::{self, Answer, OpenQuestion, Questions, StopReason},
 };
 
 /// Metadata of a message that is a run's question: its id.
 const MARK: &str = "urn:agenthub:run-question";
-
-/// The hub's word for the whole history of a task.
-const WHOLE_HISTORY: i32 = 0;
 
 /// Times that a question lets another one of its run go first, which was out when the run was taken up.
 const YIELDS: u32 = 5;
@@ -203,7 +200,11 @@ impl TaskContext {
     /// The task's messages and its state. Asked for until the hub answers.
     async fn history(&self) -> Result<(Vec<Message>, TaskState), Error> {
         loop {
-            match self.client().task(self.task_id(), WHOLE_HISTORY).await {
+            match self
+                .client()
+                .task(self.task_id(), Client::WHOLE_HISTORY)
+                .await
+            {
                 Ok(task) => {
                     let state = task.state();
                     return Ok((task.history, state));

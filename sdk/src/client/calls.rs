@@ -76,6 +76,9 @@ async fn within_time<T>(
 /// Each of these calls has [`Client::CALL_DEADLINE`] and does not wait for a reconnect; dropping its future gives it up. Errors are
 /// those that the hub states, [`Error::Unavailable`] without a connection, and [`Error::Timeout`].
 impl Client {
+    /// Length of a task's history that stands for all of it.
+    pub(crate) const WHOLE_HISTORY: i32 = 0;
+
     /// Deadline of a call: 10 s.
     pub const CALL_DEADLINE: Duration = Duration::from_secs(10);
 

@@ -22,6 +22,7 @@ mod own_runs;
 mod presence;
 #[cfg(unix)]
 mod processes;
+mod recording;
 mod recovery;
 mod replacing;
 mod runs;
