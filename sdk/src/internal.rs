@@ -7,6 +7,7 @@ pub use serde;
 pub use crate::{
     agent::{FollowUp, follow_up},
     agent_tools::AgentTool,
+    agents_at_work::{AgentsAtWork, SentAway},
     contract::{Contract, contracts, task_type},
     delegation::span_of,
     gathering::{ANSWER_ARTIFACT, Gathering},

@@ -81,6 +81,7 @@ pub mod testing;
 
 mod agent;
 mod agent_tools;
+mod agents_at_work;
 mod approvals;
 mod asking;
 mod bounds;

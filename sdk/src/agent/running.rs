@@ -23,7 +23,7 @@ use super::{
     wanted,
 };
 use crate::{
-    Client, Connection, Error,
+    Client, Error,
     connection::{Introduction, Lease, Work},
 };
 
@@ -127,14 +127,7 @@ impl RunningAgent {
 
     /// Waits until the hub ends the connection for good; says why.
     pub async fn closed(&self) -> String {
-        let mut connection = self.client.connection();
-        let closed = connection
-            .wait_for(|c| matches!(c, Connection::Closed { .. }))
-            .await;
-        match closed.as_deref() {
-            Ok(Connection::Closed { reason }) => reason.clone(),
-            Ok(_) | Err(_) => "the client was closed".to_owned(),
-        }
+        self.client.closed().await
     }
 }
 

@@ -288,6 +288,18 @@ impl Client {
         self.leave(Vec::new(), "closed").await;
     }
 
+    /// Waits until the connection is over for good; says why.
+    pub(crate) fn closed(&self) -> impl Future<Output = String> + Send + use<> {
+        let mut connection = self.connection();
+        async move {
+            let closed = connection.wait_for(|c| matches!(c, Connection::Closed { .. }));
+            match closed.await.as_deref() {
+                Ok(Connection::Closed { reason }) => reason.clone(),
+                Ok(_) | Err(_) => "the client was closed".to_owned(),
+            }
+        }
+    }
+
     /// Flushes, gives these deliveries back for others, says goodbye, and waits until all is over.
     pub(crate) async fn leave(&self, refuse: Vec<Lease>, reason: &str) {
         let leaving = async {

@@ -16,6 +16,7 @@ mod draining;
 mod harness;
 mod instances;
 mod journals;
+mod keeping;
 mod lost;
 mod order;
 mod own_runs;

@@ -1,13 +1,12 @@
 //! Keeps the agents of a team: takes orders, and notices who is sent away. What it does when files change is in `round.rs`.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use agenthub_documents::watching;
-use agenthub_sdk::{Client, RunningAgent, hub::Connection};
+use agenthub_sdk::{
+    Client,
+    internal::{AgentsAtWork, SentAway},
+};
 use futures_util::future::join_all;
 use tokio::{
     sync::{mpsc, oneshot},
@@ -39,21 +38,11 @@ pub(super) enum Command {
     },
 }
 
-/// An agent at work.
-pub(super) struct AtWork {
+/// An agent of the team.
+pub(super) struct Enrolled {
     pub(super) definition: Arc<Definition>,
-    pub(super) agent: RunningAgent,
     /// The hub knew the id before.
-    was_known: bool,
-    /// Tells it from another of the same name.
-    number: u64,
-}
-
-/// An agent that the hub has sent away.
-struct Gone {
-    name: String,
-    number: u64,
-    reason: String,
+    pub(super) was_known: bool,
 }
 
 /// The keeper of a team.
@@ -62,8 +51,7 @@ pub(super) struct Keeper {
     pub(super) origin: Origin,
     pub(super) client: Client,
     pub(super) roster: Roster,
-    pub(super) at_work: BTreeMap<String, AtWork>,
-    started: u64,
+    pub(super) at_work: AgentsAtWork<Enrolled>,
     /// An agent could not start or change, though its file can be read.
     pub(super) is_incomplete: bool,
     /// Time at which what is incomplete is tried again.
@@ -74,7 +62,6 @@ pub(super) struct Keeper {
     pub(super) limit: Option<Duration>,
     /// Faults that were told, so that they are not told again.
     pub(super) said: Vec<Fault>,
-    watched: JoinSet<Gone>,
 }
 
 impl Keeper {
@@ -84,14 +71,12 @@ impl Keeper {
             origin,
             client,
             roster: Roster::default(),
-            at_work: BTreeMap::new(),
-            started: 0,
+            at_work: AgentsAtWork::default(),
             is_incomplete: false,
             retry: Instant::now() + RETRY,
             leaving: CancellationToken::new(),
             limit: None,
             said: Vec::new(),
-            watched: JoinSet::new(),
         }
     }
 
@@ -102,7 +87,7 @@ impl Keeper {
     /// Nobody leads: all that is wrong.
     pub(super) async fn begin(&mut self) -> Result<(), Vec<Fault>> {
         let news = self.round(false, false).await;
-        let leads = |at_work: &AtWork| at_work.definition.kind == Kind::Orchestrator;
+        let leads = |enrolled: &Enrolled| enrolled.definition.kind == Kind::Orchestrator;
         if self.at_work.values().any(leads) {
             return Ok(());
         }
@@ -145,8 +130,9 @@ impl Keeper {
                     drop(self.round(false, true).await);
                 }
                 Some(()) = changed.recv() => drop(self.round(false, true).await),
-                Some(Ok(gone)) = self.watched.join_next() => {
-                    if self.lose(gone) && self.at_work.is_empty() {
+                lost = self.at_work.sent_away() => {
+                    self.lose(lost);
+                    if self.at_work.is_empty() {
                         return;
                     }
                 }
@@ -156,67 +142,26 @@ impl Keeper {
 
     /// Stops all agents.
     pub(super) async fn stop(&mut self, forget: bool) {
-        let at_work = std::mem::take(&mut self.at_work);
-        join_all(at_work.into_values().map(async |at_work| {
-            let name = at_work.definition.name.clone();
-            at_work.agent.stop().await;
+        let at_work = self.at_work.take_all();
+        join_all(at_work.into_iter().map(async |(enrolled, agent)| {
+            let name = enrolled.definition.name.clone();
+            agent.stop().await;
             // Whoever waits for work of it may have it at work again.
-            if forget && !at_work.was_known && !self.has_work(&name).await {
+            if forget && !enrolled.was_known && !self.has_work(&name).await {
                 self.forget(&name, "it was here for one request").await;
             }
         }))
         .await;
         // Whoever looks before that is not told that nobody is there.
         self.roster.set_at_work(BTreeSet::new());
-        self.watched.shutdown().await;
     }
 
-    pub(super) fn take_on(
-        &mut self,
-        definition: Arc<Definition>,
-        agent: RunningAgent,
-        was_known: bool,
-    ) {
-        self.started += 1;
-        let (name, number) = (definition.name.clone(), self.started);
-        let mut connection = agent.client().connection();
-        let gone = name.clone();
-        self.watched.spawn(async move {
-            let closed = connection.wait_for(|c| matches!(c, Connection::Closed { .. }));
-            let reason = match closed.await.as_deref() {
-                Ok(Connection::Closed { reason }) => reason.clone(),
-                Ok(_) | Err(_) => String::new(),
-            };
-            Gone {
-                name: gone,
-                number,
-                reason,
-            }
-        });
-        self.at_work.insert(
-            name,
-            AtWork {
-                definition,
-                agent,
-                was_known,
-                number,
-            },
-        );
-    }
-
-    /// Tells of an agent that was sent away, if it is one of the team.
-    fn lose(&mut self, gone: Gone) -> bool {
-        let is_ours = |at_work: &AtWork| at_work.number == gone.number;
-        if !self.at_work.get(&gone.name).is_some_and(is_ours) {
-            return false;
-        }
-        if let Some(at_work) = self.at_work.remove(&gone.name) {
-            let member = Member::of(&at_work.definition);
-            let reason = gone.reason;
-            self.tell(&mut Vec::new(), News::Lost { member, reason });
-        }
+    /// Tells of an agent that was sent away.
+    fn lose(&mut self, lost: SentAway<Enrolled>) {
+        let member = Member::of(&lost.of.definition);
+        let reason = lost.reason;
+        self.tell(&mut Vec::new(), News::Lost { member, reason });
         self.enroll();
-        true
     }
 
     pub(super) fn enroll(&self) {

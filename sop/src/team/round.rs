@@ -11,7 +11,7 @@ use tokio::{
 use super::{
     Member, News,
     changes::{Changes, changes},
-    keeper::{AtWork, Keeper, RETRY},
+    keeper::{Enrolled, Keeper, RETRY},
 };
 use crate::{Definition, Discovered, Fault, Kind, discover::discover_beside};
 
@@ -75,18 +75,18 @@ impl Keeper {
 
     async fn stop_these(&mut self, names: &[String], found: &Discovered, news: &mut Vec<News>) {
         let names = names.iter();
-        let stopping: Vec<AtWork> = names.filter_map(|name| self.at_work.remove(name)).collect();
+        let stopping: Vec<_> = names.filter_map(|name| self.at_work.remove(name)).collect();
         self.enroll();
-        for at_work in &stopping {
-            let member = Member::of(&at_work.definition);
+        for (enrolled, _) in &stopping {
+            let member = Member::of(&enrolled.definition);
             let mut others = found.agents.values().chain(&found.orchestrators);
             let other = others.find(|other| other.path == member.path);
             let called = other.map(|other| other.name.clone());
             self.tell(news, News::Stopped { member, called });
         }
-        join_all(stopping.into_iter().map(async |at_work| {
-            let name = at_work.definition.name.clone();
-            at_work.agent.stop().await;
+        join_all(stopping.into_iter().map(async |(enrolled, agent)| {
+            let name = enrolled.definition.name.clone();
+            agent.stop().await;
             self.forget(&name, "its file is gone, or calls it otherwise")
                 .await;
         }))
@@ -135,7 +135,11 @@ impl Keeper {
             match started {
                 Ok((agent, was_known)) => {
                     let member = Member::of(&definition);
-                    self.take_on(definition, agent, was_known);
+                    let enrolled = Enrolled {
+                        definition,
+                        was_known,
+                    };
+                    self.at_work.insert(member.name.clone(), enrolled, agent);
                     self.tell(news, News::Started(member));
                 }
                 Err(wrong) => unfit.extend(wrong),
@@ -151,7 +155,7 @@ impl Keeper {
         let at_work = self.at_work.iter();
         let at_work: Arc<BTreeMap<_, _>> = Arc::new(
             at_work
-                .map(|(name, at_work)| (name.clone(), Arc::clone(&at_work.definition)))
+                .map(|(name, enrolled)| (name.clone(), Arc::clone(&enrolled.definition)))
                 .collect(),
         );
         let beside = Arc::clone(&at_work);

@@ -45,11 +45,11 @@ impl Keeper {
 
     pub(super) async fn replace(&self, definition: &Arc<Definition>) -> Result<(), Vec<Fault>> {
         let cannot = |error: Error| vec![cannot_start(definition, &error)];
-        let Some(at_work) = self.at_work.get(&definition.name) else {
+        let Some(running) = self.at_work.agent(&definition.name) else {
             return Ok(());
         };
         let agent = self.fitted(definition).await?.build().map_err(cannot)?;
-        at_work.agent.replace(agent).await.map_err(cannot)
+        running.replace(agent).await.map_err(cannot)
     }
 
     async fn fitted(&self, definition: &Arc<Definition>) -> Result<AgentBuilder, Vec<Fault>> {

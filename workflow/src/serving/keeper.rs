@@ -9,7 +9,9 @@ use std::{
 
 use agenthub_documents::{Fault, watching};
 use agenthub_sdk::{
-    AgentBuilder, Client, Error, RunningAgent, hub::Connection, proto::agenthub::AgentState,
+    AgentBuilder, Client, Error, RunningAgent,
+    internal::{AgentsAtWork, SentAway},
+    proto::agenthub::AgentState,
 };
 use futures_util::future::join_all;
 use tokio::{
@@ -35,29 +37,12 @@ const REWRITTEN: Duration = Duration::from_secs(1);
 /// Interval of further tries to start what could not start for another reason than its file.
 const RETRY: Duration = Duration::from_secs(20);
 
-/// An agent at work.
-struct AtWork {
-    served: Arc<Served>,
-    agent: RunningAgent,
-    /// Tells it from another of the same id.
-    number: u64,
-}
-
-/// An agent that the hub has sent away.
-struct Gone {
-    id: String,
-    number: u64,
-    reason: String,
-}
-
 /// The keeper of a folder's agents.
 pub(super) struct Keeper {
     hub: String,
     origin: Origin,
     client: Client,
-    at_work: BTreeMap<String, AtWork>,
-    started: u64,
-    watched: JoinSet<Gone>,
+    at_work: AgentsAtWork<Arc<Served>>,
     /// Faults that were told, so that they are not told again.
     told: Vec<Fault>,
     /// Time at which what could not start is tried again, if there is such.
@@ -71,9 +56,7 @@ impl Keeper {
             hub: hub.to_owned(),
             origin,
             client,
-            at_work: BTreeMap::new(),
-            started: 0,
-            watched: JoinSet::new(),
+            at_work: AgentsAtWork::default(),
             told: Vec::new(),
             retry: None,
             stop,
@@ -81,8 +64,7 @@ impl Keeper {
     }
 
     pub(super) fn members(&self) -> Vec<Member> {
-        let at_work = self.at_work.values();
-        at_work.map(|at_work| member(&at_work.served)).collect()
+        self.at_work.values().map(|served| member(served)).collect()
     }
 
     /// Follows the files until it is to stop.
@@ -97,8 +79,8 @@ impl Keeper {
                 () = stop.cancelled() => break,
                 Some(()) = changed.recv() => {}
                 () = sleep_until(retry.unwrap_or_else(Instant::now)), if retry.is_some() => {}
-                Some(Ok(gone)) = self.watched.join_next() => {
-                    self.lose(gone);
+                lost = self.at_work.sent_away() => {
+                    self.lose(lost);
                     continue;
                 }
             }
@@ -111,9 +93,8 @@ impl Keeper {
 
     /// Stops all agents.
     pub(super) async fn end(mut self) {
-        let at_work = std::mem::take(&mut self.at_work).into_values();
-        join_all(at_work.map(|at_work| at_work.agent.stop())).await;
-        self.watched.shutdown().await;
+        let at_work = self.at_work.take_all().into_iter();
+        join_all(at_work.map(|(_, agent)| agent.stop())).await;
         self.client.close().await;
     }
 
@@ -154,7 +135,7 @@ impl Keeper {
     async fn look(&self) -> Result<(Changes, Found), Fault> {
         let at_work = self.at_work.iter();
         let at_work: ById = at_work
-            .map(|(id, at_work)| (id.clone(), Arc::clone(&at_work.served)))
+            .map(|(id, served)| (id.clone(), Arc::clone(served)))
             .collect();
         let dir = self.origin.dir.clone();
         let looking = spawn_blocking(move || {
@@ -168,14 +149,12 @@ impl Keeper {
     }
 
     async fn stop_these(&mut self, ids: &[String]) {
-        let stopping: Vec<AtWork> = ids
-            .iter()
-            .filter_map(|id| self.at_work.remove(id))
-            .collect();
-        join_all(stopping.into_iter().map(async |at_work| {
-            at_work.agent.stop().await;
-            self.forget(&at_work.served.id).await;
-            (self.origin.tell)(&News::Stopped(member(&at_work.served)));
+        let stopping = ids.iter().filter_map(|id| self.at_work.remove(id));
+        let stopping: Vec<_> = stopping.collect();
+        join_all(stopping.into_iter().map(async |(served, agent)| {
+            agent.stop().await;
+            self.forget(&served.id).await;
+            (self.origin.tell)(&News::Stopped(member(&served)));
         }))
         .await;
     }
@@ -199,7 +178,7 @@ impl Keeper {
             match self.replace(&served).await {
                 Ok(()) => {
                     if let Some(at_work) = self.at_work.get_mut(&served.id) {
-                        at_work.served = Arc::clone(&served);
+                        *at_work = Arc::clone(&served);
                     }
                     (self.origin.tell)(&News::Replaced(member(&served)));
                 }
@@ -210,12 +189,12 @@ impl Keeper {
     }
 
     async fn replace(&self, served: &Arc<Served>) -> Result<(), Fault> {
-        let Some(at_work) = self.at_work.get(&served.id) else {
+        let Some(running) = self.at_work.agent(&served.id) else {
             return Ok(());
         };
         let cannot = |error: Error| cannot_start(served, error);
         let agent = self.lasting(served).await?.build().map_err(cannot)?;
-        at_work.agent.replace(agent).await.map_err(cannot)
+        running.replace(agent).await.map_err(cannot)
     }
 
     /// Faults that kept agents from being started.
@@ -229,7 +208,7 @@ impl Keeper {
             match started {
                 Ok(agent) => {
                     (self.origin.tell)(&News::Started(member(&served)));
-                    self.take_on(served, agent);
+                    self.at_work.insert(served.id.clone(), served, agent);
                 }
                 Err(fault) => unfit.push(fault),
             }
@@ -264,42 +243,11 @@ impl Keeper {
         })
     }
 
-    fn take_on(&mut self, served: Arc<Served>, agent: RunningAgent) {
-        self.started += 1;
-        let (id, number) = (served.id.clone(), self.started);
-        let mut connection = agent.client().connection();
-        let gone = id.clone();
-        self.watched.spawn(async move {
-            let closed = connection.wait_for(|c| matches!(c, Connection::Closed { .. }));
-            let reason = match closed.await.as_deref() {
-                Ok(Connection::Closed { reason }) => reason.clone(),
-                Ok(_) | Err(_) => String::new(),
-            };
-            Gone {
-                id: gone,
-                number,
-                reason,
-            }
-        });
-        let at_work = AtWork {
-            served,
-            agent,
-            number,
-        };
-        self.at_work.insert(id, at_work);
-    }
-
-    /// Tells of an agent that was sent away, if it is one of these. It is started again later.
-    fn lose(&mut self, gone: Gone) {
-        let is_ours = |at_work: &AtWork| at_work.number == gone.number;
-        if !self.at_work.get(&gone.id).is_some_and(is_ours) {
-            return;
-        }
-        if let Some(at_work) = self.at_work.remove(&gone.id) {
-            let (member, reason) = (member(&at_work.served), gone.reason);
-            (self.origin.tell)(&News::Lost { member, reason });
-            self.retry = Some(Instant::now() + RETRY);
-        }
+    /// Tells of an agent that was sent away. It is started again later.
+    fn lose(&mut self, lost: SentAway<Arc<Served>>) {
+        let (member, reason) = (member(&lost.of), lost.reason);
+        (self.origin.tell)(&News::Lost { member, reason });
+        self.retry = Some(Instant::now() + RETRY);
     }
 
     /// Tells what is wrong that was not told before, each fault with the agents that work on as they were since it is in their files.
@@ -313,8 +261,8 @@ impl Keeper {
                 let is_of_it = places.is_some_and(|places| places.contains(&fault.path));
                 fault.is_error() && (is_of_it || served.path == fault.path)
             };
-            let at_work = self.at_work.values().filter(|a| is_kept(&a.served));
-            let kept = at_work.map(|at_work| at_work.served.id.clone()).collect();
+            let kept = self.at_work.values().filter(|served| is_kept(served));
+            let kept = kept.map(|served| served.id.clone()).collect();
             let fault = fault.clone();
             (self.origin.tell)(&News::Wrong { fault, kept });
         }

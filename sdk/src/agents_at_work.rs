@@ -1,0 +1,132 @@
+//! Agents that one process keeps at work, and notice of those that the hub sends away.
+
+use std::{collections::BTreeMap, future::pending};
+
+use tokio::task::JoinSet;
+
+use crate::RunningAgent;
+
+/// Agents at work by their ids, each with what its keeper knows of it. Dropping it stops them without waiting for anything.
+#[derive(Debug)]
+pub struct AgentsAtWork<T> {
+    agents: BTreeMap<String, AtWork<T>>,
+    /// Agents so far.
+    count: u64,
+    watched: JoinSet<Gone>,
+}
+
+#[derive(Debug)]
+struct AtWork<T> {
+    of: T,
+    agent: RunningAgent,
+    /// Tells it from another one of the same id.
+    number: u64,
+}
+
+/// An agent whose connection is closed.
+#[derive(Debug)]
+struct Gone {
+    id: String,
+    number: u64,
+    reason: String,
+}
+
+/// An agent that the hub has sent away.
+#[derive(Debug)]
+pub struct SentAway<T> {
+    /// What its keeper knows of it.
+    pub of: T,
+    /// Reason that the hub gave.
+    pub reason: String,
+}
+
+impl<T> Default for AgentsAtWork<T> {
+    fn default() -> Self {
+        Self {
+            agents: BTreeMap::new(),
+            count: 0,
+            watched: JoinSet::new(),
+        }
+    }
+}
+
+impl<T> AgentsAtWork<T> {
+    /// Takes an agent on. One of the same id that is there leaves its place, and stops.
+    pub fn insert(&mut self, id: String, of: T, agent: RunningAgent) {
+        self.count += 1;
+        let number = self.count;
+        let (gone, closed) = (id.clone(), agent.client().closed());
+        self.watched.spawn(async move {
+            Gone {
+                id: gone,
+                number,
+                reason: closed.await,
+            }
+        });
+        self.agents.insert(id, AtWork { of, agent, number });
+    }
+
+    /// True if none is at work.
+    pub fn is_empty(&self) -> bool {
+        self.agents.is_empty()
+    }
+
+    /// All that is known of them, by their ids.
+    pub fn iter(&self) -> impl Iterator<Item = (&String, &T)> {
+        self.agents.iter().map(|(id, at_work)| (id, &at_work.of))
+    }
+
+    /// The same without the ids.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.agents.values().map(|at_work| &at_work.of)
+    }
+
+    /// The agent of this id, if it is at work.
+    pub fn agent(&self, id: &str) -> Option<&RunningAgent> {
+        self.agents.get(id).map(|at_work| &at_work.agent)
+    }
+
+    /// What is known of an agent at work.
+    pub fn get_mut(&mut self, id: &str) -> Option<&mut T> {
+        self.agents.get_mut(id).map(|at_work| &mut at_work.of)
+    }
+
+    /// Hands an agent over to who stops it.
+    pub fn remove(&mut self, id: &str) -> Option<(T, RunningAgent)> {
+        let at_work = self.agents.remove(id)?;
+        Some((at_work.of, at_work.agent))
+    }
+
+    /// Hands all of them over.
+    pub fn take_all(&mut self) -> Vec<(T, RunningAgent)> {
+        let all = std::mem::take(&mut self.agents).into_values();
+        all.map(|at_work| (at_work.of, at_work.agent)).collect()
+    }
+
+    /// Waits until the hub sends one of them away, which is then no longer among them. Cancel-safe.
+    pub async fn sent_away(&mut self) -> SentAway<T> {
+        loop {
+            match self.watched.join_next().await {
+                Some(Ok(gone)) => {
+                    if let Some(sent_away) = self.lose(gone) {
+                        return sent_away;
+                    }
+                }
+                Some(Err(error)) => tracing::warn!(%error, "an agent is not watched any more"),
+                None => pending().await,
+            }
+        }
+    }
+
+    /// One that was removed, or has another in its place, has closed its connection by itself.
+    fn lose(&mut self, gone: Gone) -> Option<SentAway<T>> {
+        self.agents
+            .get(&gone.id)
+            .filter(|at_work| at_work.number == gone.number)?;
+        let at_work = self.agents.remove(&gone.id)?;
+        Some(SentAway {
+            of: at_work.of,
+            reason: gone.reason,
+        })
+    }
+}
