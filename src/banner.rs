@@ -28,11 +28,11 @@ pub(crate) struct Banner {
 /// Place of the chat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Talk {
-    /// It follows.
+    /// A prompt follows.
     Here,
-    /// It would follow on a terminal that can edit lines.
+    /// A prompt would follow on a terminal that can edit lines.
     Unable,
-    /// It is not wanted here.
+    /// No prompt is wanted here.
     Elsewhere,
 }
 

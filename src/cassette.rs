@@ -21,7 +21,7 @@ pub(crate) enum CassetteFlag {
 /// The recording of this process. All of its models share it, and so do clones.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Cassette {
-    /// There is none.
+    /// No recording.
     #[default]
     None,
     /// Writes the models' requests and answers into a file.

@@ -75,7 +75,7 @@ impl Executing {
     }
 }
 
-/// This program, as an executor.
+/// Command line of this program as an executor.
 fn program(hub: &str, data: &Path, log: Option<&str>) -> anyhow::Result<Program> {
     let mut args: Vec<OsString> = ["executor", "--hub", hub, "--data"].map(Into::into).into();
     args.push(data.into());

@@ -23,7 +23,7 @@ const TALKATIVE: [&str; 2] = ["rmcp", "genai"];
 pub(crate) enum Target {
     /// Standard error.
     Stderr,
-    /// This file, while something else has the terminal.
+    /// A file, while something else has the terminal.
     File(PathBuf),
     /// Nowhere: something else has the terminal, and no files may be written.
     Nowhere,

@@ -27,7 +27,7 @@ pub(crate) struct Holder<'a> {
 /// Place of a registered card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// It becomes or is the current card.
+    /// Becomes or is the current card.
     Current,
     /// Its version can be addressed; the current card stays.
     Beside,

@@ -16,9 +16,9 @@ pub(crate) struct Standing {
 /// An agent's way of reporting the end of its tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// It has reported states, or subscribes to tasks: its messages do not end a task.
+    /// Reports states, or subscribes to tasks: its messages do not end a task.
     Reports,
-    /// It is only known to answer.
+    /// Is only known to answer.
     Answers,
 }
 

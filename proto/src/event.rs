@@ -32,11 +32,11 @@ pub mod card_change {
     pub const REGISTERED: &str = "registered";
     /// Its card changed, or another version was added.
     pub const UPDATED: &str = "updated";
-    /// It was removed.
+    /// The agent was removed.
     pub const UNREGISTERED: &str = "unregistered";
-    /// It became reachable.
+    /// The agent became reachable.
     pub const ONLINE: &str = "online";
-    /// It became unreachable.
+    /// The agent became unreachable.
     pub const OFFLINE: &str = "offline";
 }
 

@@ -59,7 +59,7 @@ impl TraceContext {
         }
     }
 
-    /// This span in the trace with this id.
+    /// Context of the span with this id, in the trace with this id.
     pub fn of(trace_id: u128, span_id: u64) -> Self {
         Self {
             trace_id: trace_id.max(1),

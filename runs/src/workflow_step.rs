@@ -109,11 +109,11 @@ fn number(part: &str, kind: &str) -> Option<u32> {
 /// State of a step that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepEnd {
-    /// It came to something.
+    /// Ended with a result.
     Completed,
-    /// It came to nothing, for this reason: without secrets, and at most 500 characters.
+    /// Ended without one, for this reason: without secrets, and at most 500 characters.
     Failed(String),
-    /// It was called back.
+    /// Called back.
     Cancelled,
 }
 

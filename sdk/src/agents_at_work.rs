@@ -34,7 +34,7 @@ struct Gone {
 /// An agent that the hub has sent away.
 #[derive(Debug)]
 pub struct SentAway<T> {
-    /// What its keeper knows of it.
+    /// Knowledge of its keeper.
     pub of: T,
     /// Reason that the hub gave.
     pub reason: String,
@@ -86,7 +86,7 @@ impl<T> AgentsAtWork<T> {
         self.agents.get(id).map(|at_work| &at_work.agent)
     }
 
-    /// What is known of an agent at work.
+    /// Knowledge of an agent at work.
     pub fn get_mut(&mut self, id: &str) -> Option<&mut T> {
         self.agents.get_mut(id).map(|at_work| &mut at_work.of)
     }
@@ -118,7 +118,7 @@ impl<T> AgentsAtWork<T> {
         }
     }
 
-    /// One that was removed, or has another in its place, has closed its connection by itself.
+    /// Takes out an agent whose connection is closed. One that was removed, or has another in its place, has closed it by itself.
     fn lose(&mut self, gone: Gone) -> Option<SentAway<T>> {
         self.agents
             .get(&gone.id)

@@ -16,7 +16,7 @@ pub enum Error {
         /// Its fault.
         reason: String,
     },
-    /// Nothing answers there.
+    /// No hub answers at the address.
     #[error("no hub at {url} ({reason}): start one with `agenthub up`, or name another")]
     NoHub {
         /// The address.
@@ -35,7 +35,7 @@ pub enum Error {
     /// The hub does not accept this peer as it is: its id, its card or its protocol version.
     #[error("the hub refused the connection: {0}")]
     Refused(String),
-    /// There is no such task or agent.
+    /// No such task or agent.
     #[error("not found: {0}")]
     NotFound(String),
     /// The request does not fit what there is: an ended task, an id that is taken.

@@ -37,7 +37,7 @@ const ASK_AGAIN: Duration = Duration::from_millis(200);
 pub struct HandedOver {
     pending: Pending,
     delegation: Delegation,
-    /// It may have been handed over before, so that not all of it was seen here.
+    /// Handed over before, perhaps, so that not all of it was seen here.
     again: bool,
     task: Option<TaskContext>,
     /// Its questions go to the requester of `task`.

@@ -9,7 +9,7 @@ pub struct TaskUpdate {
     pub(crate) text: String,
     pub(crate) metadata: Map<String, Value>,
     pub(crate) durability: Durability,
-    /// Under which key it is known, and when it was.
+    /// Key under which it is known, and its time.
     pub(crate) known: Option<(String, u64)>,
 }
 
@@ -37,7 +37,7 @@ impl TaskUpdate {
         self
     }
 
-    /// It may be lost: only who is connected sees it, and the task does not keep it.
+    /// Lets it be lost: only connected watchers see it, and the task does not keep it.
     #[must_use]
     pub fn in_memory(mut self) -> Self {
         self.durability = Durability::Memory;
@@ -77,21 +77,21 @@ impl ArtifactUpdate {
         }
     }
 
-    /// It continues what came under the same id.
+    /// Continues the artifact of the same id.
     #[must_use]
     pub fn append(mut self) -> Self {
         self.append = true;
         self
     }
 
-    /// Nothing follows under this id.
+    /// Ends the artifact of this id.
     #[must_use]
     pub fn last_chunk(mut self) -> Self {
         self.last_chunk = true;
         self
     }
 
-    /// It may be lost: only who is connected sees it, and the task does not keep it.
+    /// Lets it be lost: only connected watchers see it, and the task does not keep it.
     #[must_use]
     pub fn in_memory(mut self) -> Self {
         self.durability = Durability::Memory;

@@ -22,7 +22,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Nothing to say: the task is completed, a message without a task is not answered.
+    /// Reply without words: the task is completed, a message without a task is not answered.
     pub fn none() -> Self {
         Self::default()
     }
@@ -196,7 +196,7 @@ impl Failure {
         Self::new(FailureKind::Rejected, text.into())
     }
 
-    /// It is not wanted any more.
+    /// Failure of work that is not wanted any more.
     pub fn cancelled(text: impl Into<String>) -> Self {
         Self::new(FailureKind::Cancelled, text.into())
     }

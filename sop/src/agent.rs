@@ -25,7 +25,7 @@ const TAG: &str = "sop";
 /// The agents that the rules of a definition may name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Named {
-    /// Those that its agent may ask, by id, at work or not.
+    /// Agents that its agent may ask, by id, at work or not.
     pub agents: BTreeSet<String>,
     /// Their ids by other names that the file has for them.
     pub aliases: BTreeMap<String, String>,

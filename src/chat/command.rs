@@ -3,7 +3,7 @@
 /// Command of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Input<'a> {
-    /// Nothing was written.
+    /// An empty line.
     Nothing,
     /// Cortex is to hear this.
     Say(&'a str),

@@ -30,7 +30,7 @@ pub(super) enum Standing {
     NoHub,
     /// The hub will not have us back.
     Closed { reason: String },
-    /// Nobody who answers is on the hub.
+    /// No Cortex that answers is on the hub.
     NoCortex,
 }
 

@@ -105,7 +105,7 @@ impl Screen {
         self.end_line();
     }
 
-    /// Nothing more is to see here.
+    /// Ends the screen: nothing more is to see here.
     pub(super) fn end(mut self) {
         self.stop_spinner();
         self.end_line();

@@ -189,11 +189,11 @@ impl Place {
 
 /// Text for whoever leaves a run.
 pub(super) enum Farewell {
-    /// It goes on at this hub.
+    /// Goes on at this hub.
     GoesOn(String),
-    /// It waits in this folder.
+    /// Waits in this folder.
     Waits(PathBuf),
-    /// It ends with this process.
+    /// Ends with this process.
     Ends,
 }
 

@@ -44,7 +44,7 @@ pub(super) async fn run(args: Sop, settings: Settings) -> anyhow::Result<ExitCod
     sop::run(args, &of_team, Arc::new(Agenthub { settings, flag })).await
 }
 
-/// This program.
+/// The program that the commands are part of.
 struct Agenthub {
     settings: Settings,
     /// The model that the command line names goes before that of a file.

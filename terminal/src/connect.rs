@@ -15,7 +15,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Deadline for seeing that nobody listens.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// It is said this often that there is still no hub.
+/// Interval of the reminder that there is still no hub.
 const REMINDER: Duration = Duration::from_secs(30);
 
 /// A client for one command, under an id of its own if none is given.

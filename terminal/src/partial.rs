@@ -25,7 +25,7 @@ pub enum Extent {
     Whole,
     /// The best there is: something is missing.
     Part,
-    /// Nothing of it.
+    /// No part of it.
     Nothing,
 }
 

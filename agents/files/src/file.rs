@@ -42,7 +42,7 @@ pub(crate) struct AgentFile {
     pub(crate) named: Vec<Spanned<String>>,
 }
 
-/// Nothing but tools.
+/// The tools of a file that describes nothing else.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ToolsFile {

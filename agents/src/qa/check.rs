@@ -12,7 +12,7 @@ pub(super) const NEEDS_A_MODEL: &str = "no program can measure this, and no mode
 pub(super) enum Verdict {
     Pass,
     Fail,
-    /// Nobody could tell. It is shown, and counts neither for nor against the draft.
+    /// Not judged: shown, and counted neither for nor against the draft.
     NotChecked,
 }
 

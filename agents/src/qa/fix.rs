@@ -12,11 +12,11 @@ use crate::text::measured::Measured;
 /// A change of a draft.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fix {
-    /// This text is to be in the draft: `add "…"`.
+    /// Text to be in the draft: `add "…"`.
     Append(String),
     /// One of these texts is to be in the draft: `add one of ["…", "…"]`.
     AppendOneOf(Vec<String>),
-    /// This text is not to be in the draft: `remove "…"`.
+    /// Text not to be in the draft: `remove "…"`.
     Remove(String),
     /// `keep to at most 280 characters`.
     AtMost(Measured, u64),

@@ -19,7 +19,7 @@ const WEIGHT: f64 = 2.0;
 pub(super) enum Rule {
     AtMost(Measured, u64),
     AtLeast(Measured, u64),
-    /// Nothing is forbidden.
+    /// A rule that forbids nothing.
     Anything,
 }
 

@@ -23,9 +23,9 @@ pub(super) enum Confidence {
     TooLittleData,
     /// A relation may be chance: the 95 % interval of the correlation holds 0.
     Low,
-    /// There is a relation, in few posts.
+    /// A relation in few posts.
     Moderate,
-    /// There is a relation, in 20 posts or more.
+    /// A relation in 20 posts or more.
     High,
 }
 

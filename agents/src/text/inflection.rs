@@ -19,7 +19,7 @@ pub(crate) struct Endings {
 }
 
 impl Endings {
-    /// Those of a language; `None` where nothing here knows them.
+    /// Endings of a language; `None` if they are not listed.
     pub(crate) fn of(language: Language) -> Option<Self> {
         Some(Self {
             stemmer: language.stemmer()?,

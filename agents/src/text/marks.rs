@@ -41,7 +41,7 @@ const CODE: &str = r"`[^`\n]+`";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) place: Range<usize>,
-    /// It is one to every reader.
+    /// A mark to every reader.
     is_sure: bool,
 }
 

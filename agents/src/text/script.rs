@@ -19,7 +19,7 @@ pub(crate) fn is_kana(c: char) -> bool {
         || matches!(c, '\u{30a1}'..='\u{30fa}' | 'ー' | '\u{31f0}'..='\u{31ff}' | '\u{ff66}'..='\u{ff9d}')
 }
 
-/// Those of Japanese endings and particles.
+/// True for letters of Japanese endings and particles.
 pub(crate) fn is_hiragana(c: char) -> bool {
     matches!(c, '\u{3041}'..='\u{309f}')
 }

@@ -74,7 +74,7 @@ impl Form for Brief {
         answer()
     }
 
-    /// What the request settles stands in the brief, whatever the model makes of it.
+    /// Accepts the model's brief; the request's own settings stand in it, whatever the model makes of them.
     fn accept(&self, input: &Value, mut answer: Value) -> Result<Value, String> {
         let brief = answer["brief"]
             .as_object_mut()

@@ -13,13 +13,13 @@ const SHORTEST: usize = 3;
 pub(super) struct Unit {
     pub(super) part: Part,
     text: String,
-    /// It is in the draft.
+    /// Is in the draft.
     pub(super) is_on: bool,
-    /// It stays in the draft, as it is.
+    /// Stays in the draft, as it is.
     pub(super) is_kept: bool,
-    /// It is parted at its joints.
+    /// Is parted at its joints.
     pub(super) is_parted: bool,
-    /// It ends with an exclamation mark instead of a full stop, or the other way round.
+    /// Ends with an exclamation mark instead of a full stop, or the other way round.
     pub(super) is_turned: bool,
 }
 

@@ -13,9 +13,9 @@ use super::problem::{Kind, Problem};
 /// The names under which the server is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hosts {
-    /// It listens on loopback: those of this machine, which are `localhost`, names below it, and addresses.
+    /// Names of this machine, as the server listens on loopback: `localhost`, names below it, and addresses.
     Local,
-    /// It listens for other machines too: any, as their names for it are not known.
+    /// Any name, as the server listens for other machines, whose names for it are not known.
     Any,
 }
 

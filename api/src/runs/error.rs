@@ -6,7 +6,7 @@ use agenthub_sdk::runs::journal;
 /// The reason why something is not done for a run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Error {
-    /// There is none.
+    /// No such run.
     #[error("there is no {what} {id:?}")]
     NotFound {
         /// `run`, or `plan of run`.
@@ -43,7 +43,7 @@ pub(crate) enum Error {
         /// The run that it started.
         run: String,
     },
-    /// Nobody waits for the approval any more, or ever did.
+    /// The approval waits for nobody, or never did.
     #[error("run {run} does not wait for the approval {approval:?}")]
     NotPending {
         /// The run.
@@ -73,13 +73,13 @@ pub(crate) enum Error {
     /// Cortex did not take the run.
     #[error("the run did not begin: {0}")]
     Refused(String),
-    /// It does not work at the moment.
+    /// Not possible at the moment.
     #[error("not at the moment: {0}")]
     Unavailable(String),
 }
 
 impl Error {
-    /// There is no such run.
+    /// Error for a run that does not exist.
     pub(super) fn no_run(id: &str) -> Self {
         Self::NotFound {
             what: "run",

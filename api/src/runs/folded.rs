@@ -41,7 +41,7 @@ pub(super) struct FoldedRun {
 }
 
 impl FoldedRun {
-    /// Nothing yet, of the run that begins with this entry. `owner` is whose run it is.
+    /// State before the first entry, of a run that begins with it. `owner` is the run's agent.
     ///
     /// # Errors
     ///

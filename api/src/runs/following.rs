@@ -27,7 +27,7 @@ impl Inner {
     }
 }
 
-/// Somebody who follows a run.
+/// Reader of a run's frames.
 #[derive(Debug)]
 pub(super) struct Following {
     shelf: Shelf,

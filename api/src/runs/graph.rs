@@ -18,13 +18,13 @@ const MAX_LABEL: usize = 120;
 #[serde(rename_all = "camelCase")]
 #[schema(as = Graph)]
 pub(crate) struct GraphView {
-    /// Whose run it is, and everybody who was handed something, in the order in which they came in.
+    /// The run's owner, and all to whom work was handed, in order of appearance.
     pub(crate) nodes: Vec<Node>,
     /// The handoffs, in their order.
     pub(crate) edges: Vec<Edge>,
 }
 
-/// Somebody who takes part.
+/// Participant of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Node {
@@ -38,7 +38,7 @@ pub(crate) struct Node {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum NodeKind {
-    /// Whose run it is.
+    /// Owner of the run.
     Orchestrator,
     /// An agent that was handed something.
     Agent,

@@ -42,7 +42,7 @@ pub(super) enum Pace {
     Delivered(u64),
     /// As fast as acknowledgements arrive, with this many unanswered.
     Acknowledged(u64),
-    /// This many per second, one at a time.
+    /// A number per second, one at a time.
     Rate(u32),
 }
 

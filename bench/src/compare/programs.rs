@@ -29,7 +29,7 @@ pub(super) struct Programs {
     pub(super) redis: Option<PathBuf>,
     /// Go compiler, for the client of the older calls.
     pub(super) go: Option<PathBuf>,
-    /// This program, which contains the floor's server.
+    /// Path of this program, which contains the floor's server.
     pub(super) own: PathBuf,
 }
 

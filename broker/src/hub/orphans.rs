@@ -20,7 +20,7 @@ pub(crate) struct Orphans {
 }
 
 impl Orphans {
-    /// Those left by the previous run of the hub.
+    /// Orphans left by the previous run of the hub.
     pub(super) fn left(tasks: &Tasks) -> Self {
         let parents = tasks.ended_parents().map(|id| (id.clone(), None));
         Self {

@@ -13,7 +13,7 @@ pub(crate) enum End {
     Drain,
     /// Do not repeat unchanged: another stream has taken its place, or the agent was unregistered.
     Superseded(String),
-    /// It did not take its mail.
+    /// The mail was not taken.
     Overflow,
 }
 

@@ -32,7 +32,7 @@ pub(super) struct BatchLease {
 pub(super) enum Leaving {
     /// The instance is gone.
     Gone,
-    /// It has reconnected, and did not receive what it does not claim.
+    /// The instance has reconnected, and did not receive what it does not claim.
     NotReceived,
 }
 
@@ -41,9 +41,9 @@ pub(super) enum Leaving {
 struct Ending {
     instance: InstanceId,
     why: Leaving,
-    /// Those with a number below this.
+    /// Number below which leases end.
     before: u64,
-    /// Those up to this position are ended.
+    /// Position up to which they have ended.
     after: Position,
 }
 

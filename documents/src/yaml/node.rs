@@ -24,7 +24,7 @@ pub struct Node {
 /// Value of a document.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Nothing.
+    /// The null value.
     Null,
     /// `true` or `false`.
     Bool(bool),

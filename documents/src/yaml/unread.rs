@@ -7,13 +7,13 @@ use crate::Place;
 /// The reason why a document can't be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
-    /// Where, if that is known.
+    /// Place, if it is known.
     pub place: Option<Place>,
     /// The field that is being read there (`constraints.acceptanceCriteria[1]`); empty or `.` for the whole.
     pub path: String,
     /// Kind of the fault.
     pub kind: Kind,
-    /// Why, in one line, for a person.
+    /// Reason in one line, for a person.
     pub why: String,
 }
 
@@ -36,7 +36,7 @@ pub enum Kind {
     UnknownAlias,
     /// More, or deeper, than may be read.
     TooMuch,
-    /// It is no YAML.
+    /// Not YAML.
     Syntax(Syntax),
     /// Anything else.
     Other,

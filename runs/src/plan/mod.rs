@@ -159,7 +159,7 @@ pub struct Terms<'a> {
     pub thread: &'a Value,
     /// Steps that have begun or ended. They must not change.
     pub begun: &'a BTreeSet<String>,
-    /// Those of them that have failed for good, though the run continues. No waiting step may depend on one.
+    /// Steps that have failed for good, though the run continues. No waiting step may depend on one.
     pub failed: &'a BTreeSet<String>,
     /// Outputs of the steps that are done.
     pub outputs: &'a BTreeMap<String, Value>,

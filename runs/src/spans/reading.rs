@@ -96,7 +96,7 @@ impl RoundScore {
         }
     }
 
-    /// This, with missing values taken from `before`.
+    /// Takes missing values from `before`.
     pub(super) fn over(self, before: Self) -> Self {
         Self {
             depth: self.depth.or(before.depth),

@@ -14,10 +14,10 @@ pub(crate) const AGENT_TYPE: &str = "agentType";
 /// Type of an agent. It never changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AgentType {
-    /// It does its work itself.
+    /// Does its work itself.
     #[default]
     Worker,
-    /// It leads others.
+    /// Leads others.
     Supervisor,
 }
 

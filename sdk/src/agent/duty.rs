@@ -35,7 +35,7 @@ pub(super) struct Execution {
 pub(super) enum End {
     /// The run is over.
     Over(RunOutcome),
-    /// It cannot be driven here, for this reason.
+    /// The run cannot be driven here, for this reason.
     Abandoned(String),
 }
 

@@ -44,7 +44,7 @@ pub struct ExecutedRun {
 pub enum Executed {
     /// The run is over.
     Over(RunOutcome),
-    /// It was told to stop first. The run's lease is free, and another executor goes on with it.
+    /// Told to stop first. The run's lease is free, and another executor goes on with it.
     Left,
 }
 

@@ -25,7 +25,7 @@ pub(super) enum Chosen {
     Handle(Handler),
     /// The requester is told that this agent does not do such things, and which it does.
     Reject(String),
-    /// It is left alone: why.
+    /// Leaves the message alone, for this reason.
     Ignore(&'static str),
 }
 

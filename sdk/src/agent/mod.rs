@@ -133,7 +133,7 @@ pub(crate) type Function =
 pub(crate) enum Handler {
     /// A function is called.
     Call(Function),
-    /// It becomes a run.
+    /// Makes a run of the message.
     Conduct(Arc<dyn Conductor>),
 }
 

@@ -33,7 +33,7 @@ impl Origin {
         serde_json::to_value(written).expect("it has only texts")
     }
 
-    /// Nothing for what is no origin.
+    /// Reads an origin; `None` for anything else.
     pub(super) fn read(value: &Value) -> Option<Self> {
         let written = Written::deserialize(value).ok()?;
         let message = STANDARD.decode(written.message).ok()?;

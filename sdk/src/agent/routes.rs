@@ -20,9 +20,9 @@ pub(super) enum Choice {
     Handler(usize),
     /// The handler for any.
     Any,
-    /// It asks for what the agent does not do; the text says what it does.
+    /// Refuses work that the agent does not do; the text says what it does.
     Reject(String),
-    /// It is no work for this agent.
+    /// Leaves alone what is no work for this agent.
     Ignore(&'static str),
 }
 

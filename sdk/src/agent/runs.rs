@@ -56,7 +56,7 @@ impl Default for Keep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mark {
     InHand,
-    /// It is not looked for any more, and taken in hand only if its message comes again.
+    /// Not looked for any more, and taken in hand only if its message comes again.
     Abandoned,
 }
 
@@ -206,7 +206,7 @@ impl HeldRun {
         &self.run
     }
 
-    /// This process does not take it in hand again, unless its message comes again.
+    /// Gives the run up in this process, unless its message comes again.
     pub(super) fn abandon(&mut self) {
         self.is_abandoned = true;
     }

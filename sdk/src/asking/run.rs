@@ -26,11 +26,11 @@ const YIELDS: u32 = 5;
 /// A question in the history of its task.
 #[derive(Clone, Debug, PartialEq)]
 enum Asked {
-    /// It was not asked.
+    /// Not asked.
     No,
-    /// It has no answer; `is_last` if no other question came after it.
+    /// Asked, without an answer; `is_last` if no other question came after it.
     Open { is_last: bool },
-    /// It has this answer; `is_last` as above.
+    /// Answered; `is_last` as above.
     Answered { answer: Box<Message>, is_last: bool },
 }
 

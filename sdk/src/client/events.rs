@@ -37,7 +37,7 @@ pub struct EventStream {
     patience: Duration,
     position: String,
     state: State,
-    /// Since when it tries to come back, and how often it has failed.
+    /// Time of the break, and the number of failures since then.
     away_since: Option<Instant>,
     failures: u32,
     /// The reason why there are events that it has not seen.

@@ -269,7 +269,7 @@ impl Inbound {
         }
     }
 
-    /// So many more deliveries of the inbox may come.
+    /// Allows this many more deliveries of the inbox.
     pub(super) fn more_work(&mut self, messages: u32, notes: &mut Notes) {
         let inbox = self.index_of(Purpose::Inbox);
         if let Some(work) = &mut self.work {

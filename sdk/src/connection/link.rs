@@ -21,7 +21,7 @@ pub(super) enum Command {
     },
     Ack(Lease),
     Refuse(Refused),
-    /// So many more deliveries of the inbox may come.
+    /// Allows this many more deliveries of the inbox.
     Credit(u32),
     /// From the next stream on, the agent is this one.
     Introduce(Box<Introduction>),
@@ -91,9 +91,9 @@ impl Batch {
 /// Scope of publishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// They are of use in any life of the hub.
+    /// Of use in any life of the hub.
     Any,
-    /// They belong to a task that the hub knows in this life.
+    /// Of a task that the hub knows in this life.
     Epoch(u64),
 }
 

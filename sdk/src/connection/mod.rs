@@ -38,7 +38,7 @@ pub enum Connection {
         /// The cause.
         reason: String,
     },
-    /// It will not come back.
+    /// Closed for good.
     Closed {
         /// The one who closed it, and the reason.
         reason: String,

@@ -212,7 +212,7 @@ impl Outbox {
         lease.filter(|_| is_acknowledged)
     }
 
-    /// Nothing will be sent any more.
+    /// Fails all that waits: no publish is sent any more.
     pub(super) fn close(&mut self, error: &Error) {
         let entries = self.sent.drain(..).chain(self.waiting.drain(..));
         let batches = entries.map(|entry| entry.batch);

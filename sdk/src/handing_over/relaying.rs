@@ -16,13 +16,13 @@ use crate::{
 /// Interval at which the agent's task is looked at while its question is out: it may go on by itself, as when somebody signed in.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// What follows a question.
+/// Consequence of a question.
 pub(super) enum Relayed {
-    /// This became of the task then.
+    /// Outcome of the task.
     Outcome(Box<Outcome>),
     /// The task is waited for again.
     Waits(Box<Pending>),
-    /// Nobody answers it.
+    /// The question has no answer.
     Nobody,
 }
 
@@ -97,7 +97,7 @@ fn downwards(answer: Message, key: &str, asked: &Outcome) -> Message {
     }
 }
 
-/// What is known of a task that does not wait for this answer any more.
+/// State of a task that does not wait for this answer any more.
 async fn followed(client: &Client, delegation: &Delegation, found: Task) -> Result<Relayed, Error> {
     if found.state().is_terminal() || found.state().is_interrupted() {
         return Ok(Relayed::Outcome(Box::new(Outcome::of(&found))));

@@ -18,23 +18,23 @@ pub(super) struct Fold {
     agent: String,
     spent: Option<Spent>,
     model: String,
-    /// It has ended, and its artifact may follow.
+    /// The task has ended, and its artifact may follow.
     ended_early: bool,
 }
 
 /// Effect of an event on who waits for the outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Ending {
-    /// It is not there.
+    /// No end.
     No,
-    /// It is this, unless an artifact follows soon.
+    /// An end, unless an artifact follows soon.
     Perhaps(Outcome),
-    /// It is this.
+    /// The end.
     Yes(Outcome),
 }
 
 impl Fold {
-    /// Nothing yet. `asked` is the agent's id, or `id@version`, or empty.
+    /// State before the first event. `asked` is the agent's id, or `id@version`, or empty.
     pub(super) fn new(task_id: &str, asked: &str) -> Self {
         let asked = asked.split('@').next().unwrap_or_default().to_owned();
         Self {

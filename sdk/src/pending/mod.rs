@@ -45,7 +45,7 @@ pub enum Update {
     Artifact(TaskArtifactUpdateEvent),
     /// A message of the task.
     Message(Message),
-    /// So many updates were left out because the reader was too slow. The outcome is whole nevertheless.
+    /// Number of updates that were left out because the reader was too slow. The outcome is whole nevertheless.
     Missed(u64),
 }
 

@@ -37,7 +37,7 @@ pub(crate) struct Table {
 /// Events of a task that may be there before it is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Before {
-    /// Nothing.
+    /// No event.
     Nothing,
     /// The task, which may still wait for just what is asked.
     GoesOn,
@@ -204,14 +204,14 @@ impl Table {
         ended
     }
 
-    /// There will be no other outcome than what is there, which may be none.
+    /// Ends the wait for a task with the outcome that is there, or with this error.
     pub(crate) fn fail(&self, task_id: &str, error: Error) {
         let mut slot = self.lock().slots.remove(task_id);
         let known = slot.as_mut().and_then(|slot| slot.perhaps.take());
         resolve(slot, known.ok_or(error));
     }
 
-    /// There will be no other outcomes.
+    /// Does the same for all tasks.
     pub(crate) fn fail_all(&self, error: &Error) {
         let slots = std::mem::take(&mut self.lock().slots);
         for mut slot in slots.into_values() {
@@ -220,7 +220,7 @@ impl Table {
         }
     }
 
-    /// Nobody waits any more.
+    /// Ends the wait for a task that nobody waits for any more.
     pub(super) fn remove(&self, task_id: &str) {
         self.lock().slots.remove(task_id);
     }

@@ -12,7 +12,7 @@ const CORTEX: &str = "cortex";
 /// Deadline for looking up the whole chain. What is not known by then is left to the bound on hops.
 const DEADLINE: Duration = Duration::from_secs(2);
 
-/// This agent, Cortex, and everyone on whose behalf this task was asked for.
+/// Ids of this agent, Cortex, and all on whose behalf this task was asked for.
 pub(super) async fn excluded(task: &TaskContext) -> Vec<String> {
     let mut excluded = vec![task.client().agent_id().to_owned(), CORTEX.to_owned()];
     excluded.push(task.sender().to_owned());

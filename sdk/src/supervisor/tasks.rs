@@ -12,7 +12,7 @@ const MAX_DESCRIPTION: usize = 4096;
 /// The field that says what is to be done.
 const TASK: &str = "task";
 
-/// What a schema may say for one more field to have a place in it.
+/// Keywords of a schema that leave room for one more field.
 const PLAIN: [&str; 8] = [
     "type",
     "properties",

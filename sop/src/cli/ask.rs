@@ -295,7 +295,7 @@ struct Asked {
     /// From the request to its end.
     took: Duration,
     is_cancelled: bool,
-    /// Nothing is to be waited for any more.
+    /// No end is waited for any more.
     is_left: bool,
 }
 

@@ -67,7 +67,7 @@ fn file(member: &Member) -> String {
     member.path.display().to_string()
 }
 
-/// So many of something, in words.
+/// A number of things, in words.
 pub(super) fn count(n: usize, one: &str, more: &str) -> String {
     match n {
         0 => format!("no {more}"),

@@ -1,4 +1,4 @@
-//! On which hub: one that is there, or one of this process.
+//! Hub of a team: one that is there, or one of this process.
 
 use agenthub_sdk::Error;
 use agenthub_terminal::{connect::listens, flags::Hub};
@@ -6,7 +6,7 @@ use anyhow::bail;
 
 use super::program::Settings;
 
-/// On which hub.
+/// Hub of a team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// The one that was named, or the one that listens where hubs are expected.

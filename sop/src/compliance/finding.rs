@@ -84,11 +84,11 @@ impl Rule {
 pub enum Verdict {
     /// The rule was kept.
     Kept,
-    /// It was broken.
+    /// The rule was broken.
     Broken,
-    /// It did not concern what happened.
+    /// The rule did not concern what happened.
     NotApplicable,
-    /// Nobody could tell.
+    /// Not judged by anybody.
     NotChecked,
 }
 
@@ -96,11 +96,11 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
-    /// It was counted or found.
+    /// Code, which counted or found it.
     Code,
     /// A model judged.
     Model,
-    /// Nobody.
+    /// No judge.
     #[serde(rename = "")]
     Nobody,
 }
@@ -122,7 +122,7 @@ pub struct Finding {
     pub verdict: Verdict,
     /// The one who found that.
     pub by: By,
-    /// Why, in words: what was counted, or what the model says.
+    /// Evidence in words: what was counted, or what the model says.
     pub evidence: String,
     /// Quotation that the verdict rests on, word for word from what happened; nothing where it is a count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -173,13 +173,13 @@ impl Finding {
 /// Numbers of rules by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Those that were kept.
+    /// Rules that were kept.
     pub kept: usize,
-    /// Those that were not.
+    /// Rules that were broken.
     pub broken: usize,
-    /// Those that did not concern what happened.
+    /// Rules that did not concern what happened.
     pub not_applicable: usize,
-    /// Those of which nobody could tell.
+    /// Rules that nobody could judge.
     pub not_checked: usize,
 }
 

@@ -59,13 +59,13 @@ pub struct Asked {
 /// The reason why a run cannot be reported on.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
-    /// There is nothing in the folder.
+    /// An empty folder.
     #[error("there are no runs")]
     Empty,
     /// No run was led by an SOP.
     #[error("none of the runs was led by an SOP")]
     NoSop,
-    /// There is no such run.
+    /// No such run.
     #[error("there is no run {wanted}; the latest are: {}", .latest.join(", "))]
     NotFound {
         /// The request.
@@ -78,7 +78,7 @@ pub enum FindError {
     Ambiguous {
         /// The request.
         wanted: String,
-        /// They.
+        /// The runs that begin so.
         runs: Vec<String>,
     },
     /// A journal does not work.
@@ -87,7 +87,7 @@ pub enum FindError {
 }
 
 impl Journals {
-    /// These journals.
+    /// Records in these journals.
     pub fn new(journals: BTreeMap<String, Arc<dyn Journal>>) -> Self {
         Self(journals)
     }

@@ -13,7 +13,7 @@ pub(crate) struct Faults<'f> {
     path: &'f Path,
     text: Arc<str>,
     found: Vec<Fault>,
-    /// Those that are told by their number.
+    /// Number of those that are not told one by one.
     more: usize,
     is_wrong: bool,
 }

@@ -11,7 +11,7 @@ const CORTEX: &str = "cortex";
 /// The reason why no agent can have a name, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unusable {
-    /// Why.
+    /// Reason.
     pub(crate) why: String,
     /// The advice.
     pub(crate) help: &'static str,

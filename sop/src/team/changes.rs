@@ -13,9 +13,9 @@ use crate::{Definition, Discovered, Fault, Kind};
 pub(super) struct Changes {
     /// The agents that are not wanted any more.
     pub(super) stop: Vec<String>,
-    /// Those that become something else.
+    /// Agents that become something else.
     pub(super) replace: Vec<Arc<Definition>>,
-    /// Those that are missing.
+    /// Agents that are missing.
     pub(super) start: Vec<Arc<Definition>>,
     /// Faults of the folder as a whole.
     pub(super) fault: Option<Fault>,

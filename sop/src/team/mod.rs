@@ -45,23 +45,23 @@ pub enum News {
     Replaced(Member),
     /// An agent has gone.
     Stopped {
-        /// Which.
+        /// The agent.
         member: Member,
         /// The agent's name in its file now; `None` if the file has gone too.
         called: Option<String>,
     },
     /// Something is wrong with a file. Said once, until something changes.
     Wrong {
-        /// What.
+        /// The fault.
         fault: Fault,
         /// The agent that works on as it was.
         kept: Option<String>,
     },
     /// The hub does not want an agent any more.
     Lost {
-        /// Which.
+        /// The agent.
         member: Member,
-        /// Why.
+        /// Reason that the hub gave.
         reason: String,
     },
 }

@@ -78,7 +78,7 @@ pub struct Answer<'a> {
     pub approved: bool,
     /// Name of the person who answers.
     pub by: String,
-    /// Why.
+    /// Reason.
     pub comment: String,
 }
 

@@ -24,9 +24,9 @@ type Frames = Pin<Box<dyn Stream<Item = Result<Frame, Status>> + Send>>;
 /// Script of one stream of frames.
 #[derive(Clone, Debug)]
 pub(super) enum StreamScript {
-    /// It is refused.
+    /// A refusal.
     Refused(Status),
-    /// These frames, and then this end, if it ends.
+    /// A number of frames, and then this end, if there is one.
     Frames(Vec<Frame>, Option<Status>),
 }
 

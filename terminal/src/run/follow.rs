@@ -26,9 +26,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) enum News {
     /// The next frame.
     Frame(Frame),
-    /// There is no connection; it is tried again.
+    /// No connection; it is tried again.
     Broken(String),
-    /// There is a connection again.
+    /// A connection again.
     Back,
 }
 

@@ -30,7 +30,7 @@ const PAGE: u32 = 100;
 /// The reason why a call gave nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
-    /// Nobody is there, or nobody answers.
+    /// No answer from the hub.
     #[error(
         "nobody answers at {url} ({reason}): start everything with `agenthub up`, name another hub with --hub URL, or Cortex's \
          own address with --cortex URL"
@@ -52,7 +52,7 @@ pub enum Trouble {
         /// The address.
         url: String,
     },
-    /// There is no such thing.
+    /// No such run or approval.
     #[error("{0}")]
     NotFound(String),
     /// Cortex does not take it.

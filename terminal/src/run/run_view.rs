@@ -31,7 +31,7 @@ pub(crate) enum Show {
     Line(String),
     /// A person is asked to allow this.
     Ask(Asked),
-    /// Somebody has answered that, or nobody needs to any more.
+    /// The question is answered, or needs no answer any more.
     Answered(String),
 }
 

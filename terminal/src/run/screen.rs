@@ -47,7 +47,7 @@ impl Screen {
         self.bar.set_prefix(cut(status, width.saturating_sub(3)));
     }
 
-    /// Nothing more is to see here.
+    /// Ends the screen: nothing more is to see here.
     pub(super) fn end(self) {
         self.bar.finish_and_clear();
     }

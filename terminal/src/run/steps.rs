@@ -1,4 +1,4 @@
-//! In which order are the steps of a plan read?
+//! Order in which the steps of a plan are read.
 
 use std::collections::BTreeSet;
 

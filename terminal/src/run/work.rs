@@ -60,7 +60,7 @@ impl InHand {
         }
     }
 
-    /// This came back. All that is known of it.
+    /// Takes out work that came back, with all that is known of it.
     pub(super) fn returned(&mut self, work: Work) -> Work {
         match self.0.iter().position(|known| known.is(&work)) {
             Some(known) => self.0.remove(known),
@@ -75,7 +75,7 @@ impl InHand {
         agents
     }
 
-    /// Nobody has anything any more.
+    /// Takes out all work.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }

@@ -47,7 +47,7 @@ pub(crate) enum Unfinished {
     /// The hub is stopping.
     #[error("it was told to stop")]
     Stopped,
-    /// There is no space, or another writer is active.
+    /// No space, or another writer is active.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
     /// The log cannot be read.

@@ -69,7 +69,7 @@ impl Queued {
         self.groups.store(0, Ordering::Relaxed);
     }
 
-    /// This many bytes are durable.
+    /// Marks this many bytes as durable.
     pub(super) fn safe(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }

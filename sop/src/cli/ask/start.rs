@@ -30,9 +30,9 @@ pub(super) struct Here {
     pub(super) team: Option<Team>,
     /// Makes the team's work available for later look-up.
     pub(super) is_kept: bool,
-    /// It is not to be waited for at the end.
+    /// Not waited for at the end.
     pub(super) is_left: bool,
-    /// Whom the team is without.
+    /// Agents that the team is without.
     pub(super) absent: Absent,
     workshop: Option<Workshop>,
 }

@@ -44,7 +44,7 @@ pub(super) enum Subject {
 pub(super) struct Duty {
     pub(super) subject: Subject,
     pub(super) is_negated: bool,
-    /// What, beginning with a verb, without the full stop.
+    /// Duty in words, beginning with a verb, without the full stop.
     pub(super) what: String,
 }
 

@@ -22,9 +22,9 @@ enum Requirement {
     Json(Kind),
     /// All of it is a list.
     List { is_ordered: bool },
-    /// It has so many of these.
+    /// A number of such elements.
     Has(Element, Amount),
-    /// It has this heading; or it is the last.
+    /// A heading; or the last one.
     Heading { text: String, is_last: bool },
 }
 

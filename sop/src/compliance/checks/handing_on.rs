@@ -25,7 +25,7 @@ pub(super) struct Handing {
 /// Content that is to be handed on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Words {
-    /// This text.
+    /// A text in quotation marks.
     Quoted(String),
     /// The request, word for word.
     Request,

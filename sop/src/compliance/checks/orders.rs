@@ -28,7 +28,7 @@ pub(super) enum Order {
     NoAgents,
     /// No tool is called.
     NoTools,
-    /// It is called for something, which code does not understand.
+    /// A call for a purpose, which code does not understand.
     For(Target),
     First(Target),
     /// The first is called before the second.

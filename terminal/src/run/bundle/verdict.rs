@@ -13,9 +13,9 @@ const WIDTH: std::ops::RangeInclusive<usize> = 60..=120;
 pub enum Verdict {
     /// The constraints are met, and all that was given was used.
     Met,
-    /// There is a result, but the constraints are not met, or nobody could tell.
+    /// A result that does not meet the constraints, or whose constraints nobody could judge.
     BestEffort,
-    /// There is no result.
+    /// No result.
     Failed,
 }
 

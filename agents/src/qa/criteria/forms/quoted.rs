@@ -16,7 +16,7 @@ const NOUN: &str = "(?:(?:(?:the|a|an) )?(?:exact |literal )?(?:words?|phrases?|
 /// Junction of several.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Joined {
-    /// There is one.
+    /// One text.
     Single,
     And,
     Or,
