@@ -1,18 +1,14 @@
 //! HTTP on one address.
 
-mod listening;
-
-use std::{future::IntoFuture, net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, time::Duration};
 
 use agenthub_api::Hosts;
-use agenthub_broker::Storage;
+use agenthub_broker::{Storage, serve_http};
 use agenthub_terminal::{Listen, output};
 use anyhow::{Context, bail};
 use axum::Router;
 use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
-
-use listening::Listening;
 
 /// Time for requests to end.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -63,13 +59,10 @@ impl Bound {
     /// Serves from here on.
     pub(crate) fn serve(self, router: Router) -> HttpServer {
         let stop = CancellationToken::new();
-        let serving = axum::serve(Listening::new(self.listener), router)
-            .with_graceful_shutdown(stop.clone().cancelled_owned())
-            .into_future();
         HttpServer {
             address: self.address,
+            serving: serve_http(self.listener, router, stop.clone()),
             stop,
-            serving: tokio::spawn(serving),
         }
     }
 }

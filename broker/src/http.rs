@@ -1,4 +1,8 @@
-//! Health, readiness and metrics over HTTP.
+//! HTTP: its connections; health, readiness and metrics.
+
+mod listening;
+
+use std::{future::IntoFuture, io};
 
 use axum::{
     Router,
@@ -8,7 +12,24 @@ use axum::{
     routing::get,
 };
 
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use self::listening::Listening;
 use crate::{Hub, metrics::render};
+
+/// Serves HTTP within bounds until `stop`, and then for as long as requests take: 2,048 connections at a time, each of which ends once it
+/// has made no progress for 60 s. It is compiled here, with the optimisation of this crate.
+pub fn serve(
+    listener: TcpListener,
+    router: Router,
+    stop: CancellationToken,
+) -> JoinHandle<io::Result<()>> {
+    let serving = axum::serve(Listening::new(listener), router)
+        .with_graceful_shutdown(stop.cancelled_owned())
+        .into_future();
+    tokio::spawn(serving)
+}
 
 /// `GET /health` (200 while the process lives; JSON on request), `GET /ready` (503 with the reason while the hub
 /// drains, while its disk is full, and after a failure) and `GET /metrics` (OpenMetrics).

@@ -61,7 +61,7 @@ pub use binding::bind;
 pub use caller::{Caller, DEFAULT_NAMESPACE};
 pub use error::Error;
 pub use extra_services::ExtraServices;
-pub use http::router as http_router;
+pub use http::{router as http_router, serve as serve_http};
 pub use hub::{Failure, Hub};
 pub use log::{OpenError, RetainedLog};
 pub use server::{Server, StartError};

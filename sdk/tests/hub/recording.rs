@@ -18,7 +18,7 @@ use agenthub_sdk::{
 };
 use async_trait::async_trait;
 use serde_json::json;
-use tokio::sync::Notify;
+use tokio::sync::mpsc;
 
 use crate::{
     conducting::{Scripted, StandIns},
@@ -64,16 +64,16 @@ async fn a_further_message_of_a_task_makes_no_run_however_often_it_is_delivered(
         run: RunId::of(&["a", "t", "m-2"]),
         has_stumbled: AtomicBool::new(false),
     });
-    let recorded = Arc::new(Notify::new());
+    let (recorded, mut runs) = mpsc::channel(1);
     let agent = Agent::worker(card("a"))
         .conduct("work", Scripted::new(&stand_ins, json!([{"ask": "hi"}])))
         .journal(journal.clone())
-        .record_runs(Arc::clone(&recorded));
+        .record_runs(recorded);
     let _agent = agent.start(hub.url()).await.expect("it starts");
     let client = hub.client().await;
     let first = Delegation::to("a").text("go").task_id("t");
     let _pending = client.delegate(first.message_id("m-1")).await;
-    soon(recorded.notified()).await;
+    soon(runs.recv()).await.expect("a run");
     let further = Message {
         message_id: "m-2".to_owned(),
         task_id: "t".to_owned(),

@@ -25,14 +25,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A listener whose connections end by themselves when they make no progress.
 #[derive(Debug)]
-pub(crate) struct Listening {
+pub(super) struct Listening {
     listener: TcpListener,
     room: Arc<Semaphore>,
 }
 
 impl Listening {
     /// The same listener, with bounds.
-    pub(crate) fn new(listener: TcpListener) -> Self {
+    pub(super) fn new(listener: TcpListener) -> Self {
         Self {
             listener,
             room: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
@@ -61,7 +61,7 @@ impl Listener for Listening {
 /// A connection that fails once nothing was read or written for 60 s; while a write waits for its peer to read, what the peer sends is no
 /// progress.
 #[derive(Debug)]
-pub(crate) struct Connection<S> {
+pub(super) struct Connection<S> {
     stream: S,
     idle: Pin<Box<Sleep>>,
     is_stuck: bool,
