@@ -27,7 +27,7 @@ pub(crate) fn start() -> io::Result<Box<dyn io::Write + Send>> {
     Ok(Box::new(stdin))
 }
 
-/// What it does.
+/// Runs the guard until its standard input ends, and ends then the programs that it was told of.
 pub(crate) fn run() {
     agenthub_mcp::guard(io::stdin().lock());
 }

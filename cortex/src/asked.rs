@@ -37,7 +37,7 @@ const KEPT: &str = "kept";
 pub struct Asked {
     /// As it came.
     pub brief: Brief,
-    /// By which it is known when it comes again.
+    /// Key by which it is known when it comes again.
     pub key: Option<String>,
     /// The run that it goes on from.
     pub resumes: Option<String>,

@@ -75,7 +75,7 @@ pub struct Brief {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// It plans, hands off, checks quality, and ends with a bundle.
+    /// Plans, hands off, checks quality, and ends with a bundle.
     #[default]
     App,
     /// One turn of a conversation; it ends with a message.
@@ -211,7 +211,7 @@ impl Brief {
 }
 
 impl Budget {
-    /// This, and where it says nothing, the other.
+    /// Takes from the other what is not given here.
     pub fn over(self, other: Self) -> Self {
         Self {
             tokens: self.tokens.or(other.tokens),

@@ -48,7 +48,7 @@ pub struct Settings {
 /// The journals of other agents.
 #[async_trait]
 pub trait Others: fmt::Debug + Send + Sync {
-    /// Those that are there, each by a name of `[a-z0-9_-]` that it keeps. Only their lists and events are read.
+    /// Journals that are there, each by a name of `[a-z0-9_-]` that it keeps. Only their lists and events are read.
     async fn journals(&self) -> BTreeMap<String, Arc<dyn Journal>>;
 }
 

@@ -29,7 +29,7 @@ pub struct Skill<'a> {
     pub id: &'a str,
     /// The display name.
     pub name: &'a str,
-    /// What it does.
+    /// Description of its work.
     pub description: &'a str,
     /// Its categories.
     pub tags: Vec<&'a str>,

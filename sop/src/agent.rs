@@ -89,8 +89,8 @@ pub fn limits(definition: &Definition) -> Limits {
     }
 }
 
-/// Whom the agent of a definition may ask: an orchestrator everyone of its folder who is here, and `named`; others only those that their
-/// tools name. `None` if nobody.
+/// Agents that the agent of a definition may ask: those of its folder that are here, and `named`, for an orchestrator; for others those alone
+/// that their tools name. `None` if there are none.
 pub fn peers(definition: &Definition, roster: &Roster, named: Vec<String>) -> Option<Peers> {
     let named: BTreeSet<String> = named.into_iter().collect();
     match definition.kind {

@@ -166,7 +166,7 @@ impl Need {
 pub(crate) enum Join {
     /// All have ended, and at least one of them has completed.
     All,
-    /// So many have completed.
+    /// This many have completed.
     AtLeast(u32),
 }
 
@@ -193,7 +193,7 @@ pub(crate) enum Work {
         /// Path of the input in the document.
         input_at: At,
     },
-    /// It is decided which steps go on.
+    /// Decides which steps go on.
     Decide {
         condition: Expression,
         /// Its path in the document.

@@ -13,7 +13,7 @@ use super::{
 
 /// Stands for all capabilities.
 const ALL: &str = "*";
-/// So alike are two names of which one may be meant by the other.
+/// Likeness of two names of which one may be meant by the other.
 const ALIKE: f64 = 0.85;
 
 /// Constraints that a run must keep to.
@@ -58,7 +58,7 @@ impl Constraints {
         self.max_turns.unwrap_or(40)
     }
 
-    /// These, and where they say nothing, the others.
+    /// Takes from the others what is not given here.
     pub fn over(self, others: Self) -> Self {
         Self {
             quality_threshold: self.quality_threshold.or(others.quality_threshold),

@@ -17,7 +17,7 @@ use tokio::sync::{OnceCell, watch};
 
 use super::{floor::Floor, history::History, prompt::Running, recall};
 
-/// Whose conversation it is. The same context of two users is two conversations.
+/// Key of a conversation. The same context of two users is two conversations.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) user: String,

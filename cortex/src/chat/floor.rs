@@ -1,4 +1,4 @@
-//! Whose turn is it to decide?
+//! Decides whose turn it is.
 //!
 //! The requests of a conversation decide one at a time: in the order in which they came, and later, when what they waited for is
 //! back, in the order in which they ask.

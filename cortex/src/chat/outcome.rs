@@ -79,7 +79,7 @@ pub(crate) enum End {
     Failed(String),
     /// The agent does not do such things: its reason.
     Rejected(String),
-    /// It was cancelled: the reason.
+    /// Cancelled, for this reason.
     Cancelled(String),
     /// The agent asks something back.
     InputRequired(String),

@@ -41,7 +41,7 @@ pub(crate) struct Rejected {
 pub(crate) struct Prompt<'a> {
     /// The agents that are here.
     pub(crate) agents: &'a Agents,
-    /// Those that the user's words name.
+    /// Agents that the user's words name.
     pub(crate) named: &'a Named,
     /// Earlier messages, oldest first.
     pub(crate) history: &'a [PromptMessage],

@@ -8,7 +8,7 @@ use super::partial::Partial;
 /// answer that turns out not to be a decision, text may have been taken all the same: the caller compares.
 #[derive(Debug)]
 pub(crate) enum Readable {
-    /// It will be words, or a decision, as its beginning shows.
+    /// Not known yet: words, or a decision.
     Open,
     /// A decision in JSON.
     Decision(Partial),

@@ -101,7 +101,7 @@ impl super::State {
     }
 }
 
-/// Somebody who waits.
+/// Wait for an answer.
 struct Asking {
     answer: oneshot::Receiver<Decision>,
     _place: Withdrawn,

@@ -30,18 +30,18 @@ pub struct Coming {
     /// Time of the request, in milliseconds since 1970.
     pub at_ms: u64,
     stage: watch::Receiver<Stage>,
-    /// Until when whoever wants it waits.
+    /// Time until which its requesters wait.
     until: Instant,
 }
 
 /// The way of a run to its beginning.
 #[derive(Clone, Debug)]
 pub(crate) enum Stage {
-    /// It is looked up whether it may begin.
+    /// Being checked.
     Checked,
-    /// It is being written down.
+    /// Being written down.
     Sent,
-    /// It has begun, or does not.
+    /// Has begun, or does not.
     Ended(Result<Begun, StartError>),
 }
 
@@ -79,7 +79,7 @@ pub enum StartError {
     /// Cortex does not take the run.
     #[error("{0}")]
     Refused(String),
-    /// It does not work at the moment.
+    /// Not possible at the moment.
     #[error("{0}")]
     Unavailable(String),
 }
@@ -157,12 +157,12 @@ impl Place {
         &self.run
     }
 
-    /// It has come this far.
+    /// Notes how far it has come.
     pub(crate) fn reach(&self, stage: Stage) {
         self.stage.send_replace(stage);
     }
 
-    /// It goes no further.
+    /// Ends its way.
     pub(crate) fn end(mut self, end: Result<Begun, StartError>) {
         self.end = Some(end);
     }

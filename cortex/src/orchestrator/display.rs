@@ -58,7 +58,7 @@ struct Showing {
 }
 
 impl RunDisplay {
-    /// Nothing yet, of this run.
+    /// Display of this run, without any event.
     pub(super) fn new(shared: Arc<Shared>, task: TaskContext, run: RunId) -> Self {
         Self {
             subject: Subject { shared, task, run },
@@ -68,7 +68,7 @@ impl RunDisplay {
         }
     }
 
-    /// There is an event at this place. Never waits.
+    /// Notes that there is an event at this place. Never waits.
     pub(super) fn reach(&self, seq: u64) {
         self.reached.send_modify(|(first, last)| {
             *first = if *first == 0 { seq } else { *first };

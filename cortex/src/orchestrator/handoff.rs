@@ -33,7 +33,7 @@ use agenthub_sdk::runs::{
 };
 use serde_json::Value;
 
-/// So many words in a row that also stand in the instructions are taken from there.
+/// Words in a row that also stand in the instructions, from which on they are taken from there.
 const WINDOW: usize = 8;
 
 /// The instructions of the orchestrator's model. They have no representation outside of that model's requests: they cannot be printed,

@@ -32,10 +32,10 @@ pub(crate) struct Input {
 pub(crate) struct Query {
     /// Also what stays the same for the whole run.
     pub(crate) begins: bool,
-    /// Whose plan and results it begins with.
+    /// Run whose plan and results it begins with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) resumes: Option<String>,
-    /// Whose results it learns from.
+    /// Series whose results it learns from.
     pub(crate) series: String,
 }
 
@@ -146,7 +146,7 @@ pub struct Work {
     /// The reason of a failure.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) error: String,
-    /// In which round.
+    /// Round.
     pub(crate) depth: u32,
     /// True if a person refused it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -168,11 +168,11 @@ pub enum WorkState {
     /// An agent has it.
     #[default]
     Working,
-    /// It has an output.
+    /// Ended with an output.
     Completed,
-    /// It came to nothing.
+    /// Ended without one.
     Failed,
-    /// It came to nothing, and the plan goes on without it.
+    /// Ended without one, and the plan goes on.
     Skipped,
 }
 
@@ -194,7 +194,7 @@ pub(crate) struct Review {
     pub(crate) issues: Vec<String>,
     /// Each check with verdict and evidence.
     pub(crate) checks: Vec<Value>,
-    /// In which round it was.
+    /// Round.
     pub(crate) depth: u32,
     /// True if the reviewer was given every acceptance criterion.
     pub(crate) knew_criteria: bool,

@@ -22,7 +22,7 @@ const MAX_SCHEMA: usize = 8 * 1024;
 /// The longest description, in characters.
 const MAX_DESCRIPTION: usize = 600;
 
-/// So much better must somebody's work be to wait for them, for each task that they have in hand.
+/// Advantage that somebody's work must have to wait for them, for each task that they have in hand.
 const TASK_WEIGHT: f64 = 0.02;
 
 /// Scores of an agent's earlier work.

@@ -21,7 +21,7 @@ pub(super) const NOTHING_REVIEWED: &str = "nothing was reviewed";
 pub(crate) enum Standing {
     /// All constraints are met.
     Met,
-    /// They are met as far as anybody judged them: how many criteria are met, and which criteria and rules nobody checked.
+    /// Met as far as anybody judged them: how many criteria are met, and which criteria and rules nobody checked.
     Unchecked(String),
     /// Some are not met: why, in words that a plan can be made from.
     Unmet(String),
@@ -41,7 +41,7 @@ pub(crate) struct Verdicts<'a> {
 }
 
 impl<'a> Verdicts<'a> {
-    /// Those of a result that consists of these references. What only went into something that was reviewed needs no review of its own.
+    /// Verdicts on a result that consists of these references. What only went into something that was reviewed needs no review of its own.
     pub(super) fn of(reached: &'a Reached, result: &Value) -> Self {
         let is_made = |step: &String| {
             let work = reached.steps.get(step);

@@ -16,7 +16,7 @@ pub(crate) struct Feed {
     client: Client,
     task_id: String,
     source: Source,
-    /// Nothing at or before this position is shown.
+    /// Position up to which nothing is shown.
     after: String,
 }
 

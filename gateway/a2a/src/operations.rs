@@ -38,7 +38,7 @@ pub(crate) struct Call {
     pub(crate) extensions: Vec<String>,
     /// Its W3C trace context; empty if it has none.
     pub(crate) traceparent: String,
-    /// It speaks A2A 0.3.
+    /// The caller speaks A2A 0.3.
     pub(crate) is_old: bool,
     /// Scheme and credentials; empty if it has none.
     pub(crate) authorization: String,

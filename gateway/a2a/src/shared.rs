@@ -53,7 +53,7 @@ struct State {
     count: u64,
 }
 
-/// Somebody who listens to a task. Dropping it ends that.
+/// Listener to one task. Dropping it ends that.
 #[derive(Debug)]
 pub(crate) struct Listener {
     shared: Arc<Shared>,
@@ -157,7 +157,7 @@ impl Shared {
         }
     }
 
-    /// Those who still listen go on by themselves.
+    /// Ends the subscription. Those who still listen go on by themselves.
     fn end(&self) {
         let mut state = self.state();
         state.is_open = false;

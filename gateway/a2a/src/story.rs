@@ -64,7 +64,7 @@ impl Story {
         shown
     }
 
-    /// Nothing more is shown.
+    /// True once nothing more is shown.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over
     }

@@ -32,7 +32,7 @@ pub enum Error {
         /// Reason.
         why: String,
     },
-    /// Nothing was sent, as there is no connection.
+    /// No connection, so that nothing was sent.
     #[error("cannot connect to {host}: {why}")]
     Unreachable {
         /// Host as it was named.

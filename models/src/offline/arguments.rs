@@ -13,10 +13,10 @@ use super::{
 /// Properties that want the words themselves, the likeliest first.
 const FOR_WORDS: [&str; 6] = ["text", "input", "query", "message", "request", "task"];
 
-/// Those that take a sentence; others want a part of it, such as a name.
+/// Properties that take a sentence; others want a part of it, such as a name.
 const FOR_SENTENCES: [&str; 4] = ["input", "message", "request", "task"];
 
-/// Those of which nothing is told where they get a sentence: it may be what they want.
+/// Properties that may want a sentence, where nothing is told of their source.
 const LENIENT: [&str; 2] = ["text", "query"];
 
 /// Objects inside objects that are filled at most, and references that are followed at most.
@@ -47,7 +47,7 @@ pub(super) fn arguments(schema: &Value, words: &str) -> (Value, Vec<String>) {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Need {
     Optional,
-    /// There has to be something; where `words`, the words themselves.
+    /// Needs something; where `words`, the words themselves.
     Required {
         words: bool,
     },
@@ -56,7 +56,7 @@ enum Need {
 struct Filler<'a> {
     root: &'a Value,
     words: &'a str,
-    /// Those that no property has taken yet.
+    /// Numbers that no property has taken yet.
     numbers: Vec<(usize, Number)>,
     /// The JSON object in the words.
     stated: Map<String, Value>,

@@ -27,11 +27,11 @@ const OF_QUESTIONS: [&str; 17] = [
 /// Fit of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fit {
-    /// It names a topic, or shares words with the instructions or the tools.
+    /// Names a topic, or shares words with the instructions or the tools.
     Yes,
-    /// It shares none. A question may be meant for the procedure all the same, and so may words of another language.
+    /// Shares none. A question may be meant for the procedure all the same, and so may words of another language.
     Unclear,
-    /// It is an order, and shares none.
+    /// Orders something, and shares none.
     No,
 }
 

@@ -159,7 +159,7 @@ impl Handing<'_> {
             .to_owned()
     }
 
-    /// Those of the paths that share most words with what is wanted, else the first.
+    /// Finds the paths that share most words with what is wanted, else the first.
     fn fitting<'p>(&self, paths: &[&'p str]) -> Vec<&'p str> {
         let wanted = stems(&format!("{} {}", self.topic(), self.turn.words));
         let score = |path: &str| stems(path).intersection(&wanted).count();

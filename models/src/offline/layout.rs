@@ -287,7 +287,7 @@ fn length(text: &str, most: Option<usize>) -> Vec<String> {
     lines
 }
 
-/// So many of something, in words.
+/// A number of things, in words.
 fn so_many(n: usize, one: &str) -> String {
     match n {
         1 => format!("1 {one}"),

@@ -201,7 +201,7 @@ fn words(text: &str) -> Vec<Word> {
     found
 }
 
-/// From where to where each sentence goes. A line break ends one as well.
+/// Ranges of the sentences. A line break ends one as well.
 pub(super) fn sentences(text: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut start = 0;

@@ -12,11 +12,11 @@ use crate::{ModelError, Output, Request, ToolCall, ToolSpec, Usage};
 /// Means by which a provider is made to answer with JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JsonStyle {
-    /// It takes any JSON Schema.
+    /// Takes any JSON Schema.
     Schema,
-    /// It takes schemas that name every field of every object, and otherwise promises JSON of some kind.
+    /// Takes schemas that name every field of every object, and otherwise promises JSON of some kind.
     ClosedSchema,
-    /// It is told in words.
+    /// Is told in words.
     Words,
 }
 

@@ -67,7 +67,7 @@ pub(super) enum Address {
 pub(super) struct Vertex {
     host: String,
     location: String,
-    /// If not given, the project of the credentials.
+    /// Project; that of the credentials if not given.
     pub(super) project: Option<String>,
 }
 

@@ -35,7 +35,7 @@ pub fn quoted(path: &Path) -> Vec<ToolName> {
     words.map(|(word, _)| word).collect()
 }
 
-/// Those of the words in backticks that the text has asked: names of somebody, whoever that is.
+/// Words in backticks that the text has asked: names of somebody, whoever that is.
 pub(crate) fn asked(path: &Path) -> Vec<ToolName> {
     let words = words(path).into_iter();
     words

@@ -22,9 +22,9 @@ pub(super) struct Deaths {
 /// Step after a death.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It is executed again after this time.
+    /// Executes the run again after this time.
     Again(Duration),
-    /// It kills its executors, and is ended.
+    /// Ends the run, as it kills its executors.
     GiveUp,
 }
 

@@ -48,9 +48,9 @@ pub(super) struct Evaluation<'a> {
 pub(super) enum Standing {
     /// Something of it is out, or waits.
     Working,
-    /// It is over, since this time.
+    /// Over, since this time.
     Done(u64),
-    /// It is over and came to nothing.
+    /// Over, without a result.
     Failed(Failure),
 }
 
@@ -79,7 +79,7 @@ pub(super) enum WorkState {
 /// State of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum State {
-    /// It waits for others, or is at work.
+    /// Waits for others, or is at work.
     Open,
     Ended {
         value: StepValue,

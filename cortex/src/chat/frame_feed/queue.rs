@@ -21,7 +21,7 @@ pub(super) enum Item {
     Frame(Frame),
     /// A frame that was shown by another process: it only counts.
     Past,
-    /// So many frames had no place.
+    /// Number of frames that had no place.
     Missing(u64),
 }
 
@@ -37,7 +37,7 @@ struct Waiting {
     items: VecDeque<Item>,
     /// A piece of the text was left out, so that no further piece fits until the text begins anew.
     is_torn: bool,
-    /// Nothing follows.
+    /// No frame follows.
     is_closed: bool,
 }
 

@@ -35,14 +35,14 @@ pub(crate) struct Present {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Named {
-    /// Those that are here.
+    /// Agents that are here.
     pub(crate) here: Vec<String>,
-    /// Those that the hub knows and that are not here now.
+    /// Agents that the hub knows and that are not here now.
     pub(crate) away: Vec<String>,
 }
 
 impl Named {
-    /// Those of these cards that the words name.
+    /// Finds the agents of these cards that the words name.
     pub(crate) fn of(words: &str, here: &[&AgentCard], away: &[&AgentCard]) -> Self {
         let named = |cards: &[&AgentCard]| -> Vec<String> {
             let known: Vec<relevance::Card<'_>> = cards.iter().map(|card| (*card).into()).collect();
@@ -71,7 +71,7 @@ pub(crate) struct Agents {
 }
 
 impl Agents {
-    /// These agents, or, if they are too many, those that match the words best. In the order in which they came.
+    /// Shows these agents, or, if they are too many, those that match the words best. In the order in which they came.
     pub(crate) fn of(present: &[Present], words: &str) -> Self {
         let shown = choose(present, words);
         Self {

@@ -38,7 +38,7 @@ pub(crate) struct Input {
 pub(crate) struct TurnContext {
     /// The agents that are here.
     pub(crate) agents: Agents,
-    /// Those that the user's words name.
+    /// Agents that the user's words name.
     #[serde(skip_serializing_if = "Named::is_empty")]
     pub(crate) named: Named,
     /// Earlier messages, oldest first.

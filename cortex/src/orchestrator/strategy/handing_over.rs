@@ -334,8 +334,8 @@ fn other<'s>(
 
 /// The reason why a handoff gave nothing that can be used.
 enum Unusable {
-    /// It does not fit the capability's schema.
+    /// Does not fit the capability's schema.
     Misfit(Misfit),
-    /// There is none.
+    /// No payload, for this reason.
     Nothing(String),
 }

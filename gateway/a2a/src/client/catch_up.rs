@@ -60,7 +60,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Nothing was shown since this message was sent; empty if it is not known which.
+    /// Progress since this message was sent; empty if it is not known which.
     pub(super) fn after(sent: &str) -> Self {
         Self {
             sent: sent.to_owned(),

@@ -35,7 +35,7 @@ pub struct Following {
 }
 
 enum Source {
-    /// Nothing is open.
+    /// No stream.
     None,
     Stream(Events),
     /// The agent does not stream: the next look is after this pause.

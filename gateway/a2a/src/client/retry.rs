@@ -1,4 +1,4 @@
-//! When to try again, and after how long.
+//! Retries: after which failures, and after which pause.
 
 use std::time::Duration;
 

@@ -53,7 +53,7 @@ pub enum Signed {
     },
     /// The card has no signature.
     No,
-    /// There is a signature that nothing can be said of; the text says why.
+    /// A signature that cannot be judged; the text says why.
     Unverifiable(String),
     /// A signature is not of this card.
     Wrong,

@@ -21,7 +21,7 @@ use crate::{
 /// Media type of a set of keys (RFC 7517).
 const KEY_SET: &str = "application/jwk-set+json";
 
-/// For how long a card is fresh, in seconds.
+/// Time for which a card is fresh, in seconds.
 const MAX_AGE: u32 = 60;
 
 /// `GET …/.well-known/agent-card.json`

@@ -47,7 +47,7 @@ struct Turn {
     message: HubMessage,
     /// Questions of the agent before it.
     answers: u32,
-    /// It is nobody's turn: the agent went on by itself.
+    /// No message's turn: the agent went on by itself.
     is_nobodys: bool,
 }
 

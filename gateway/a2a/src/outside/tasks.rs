@@ -49,7 +49,7 @@ pub(super) struct RemoteTask {
 #[derive(Serialize, Deserialize)]
 struct Line {
     task: String,
-    /// Nothing once it has ended.
+    /// The task elsewhere; `None` once it has ended.
     handed: Option<RemoteTask>,
 }
 

@@ -59,11 +59,11 @@ pub(crate) struct Attempt {
 /// The consequence of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// It was received.
+    /// Received.
     Delivered,
     /// Another attempt at it after a pause.
     Retry(Duration),
-    /// This notification is given up; those behind it are not.
+    /// Given up; the notifications behind it are not.
     GiveUp {
         why: String,
         /// Pause before the next one.

@@ -86,7 +86,7 @@ struct Open {
     /// Held while an event is recorded, and while a configuration of a task that is there is added: between reading the task and adding
     /// the configuration nothing is recorded.
     gate: sync::Mutex<()>,
-    /// There are configurations, or there is to be one.
+    /// True while there are configurations, or one is to be added.
     wanted: watch::Sender<bool>,
     /// Events are recorded from here on.
     watching: watch::Sender<bool>,

@@ -31,7 +31,7 @@ const CALLING_OFF: Duration = Duration::from_secs(5);
 
 /// Failure of a request.
 pub(super) enum Failed {
-    /// It was not sent: the session is over.
+    /// Not sent: the session is over.
     NotSent,
     Broken(Error),
 }

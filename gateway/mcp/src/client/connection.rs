@@ -51,7 +51,7 @@ struct Inner {
 
 #[derive(Debug)]
 enum State {
-    /// Nobody has needed it yet, or the last attempt failed.
+    /// Not needed yet, or the last attempt failed.
     Idle(Failures),
     Opening(watch::Receiver<Opened>),
     Open(Arc<Session>, Failures),

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Failure of a server. Each says in one line which server, and what is known of the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// It is not there, or does not get along with MCP. Trying again later can help.
+    /// Not there, or not able to get along with MCP. Trying again later can help.
     #[error("the MCP server {server} cannot be used: {why}")]
     Unavailable {
         /// The server.
@@ -13,7 +13,7 @@ pub enum Error {
         /// The event.
         why: String,
     },
-    /// It did not answer in time. What was asked for was called off at the server.
+    /// No answer in time. What was asked for was called off at the server.
     #[error("the MCP server {server} did not answer within {} s", limit.as_secs_f64())]
     TimedOut {
         /// The server.
@@ -21,7 +21,7 @@ pub enum Error {
         /// Its deadline.
         limit: Duration,
     },
-    /// It ended, or the connection did, while it worked: whether it has done its work is not known.
+    /// The server ended, or the connection did, while it worked: whether it has done its work is not known.
     #[error(
         "the MCP server {server} broke off before it answered; what was asked for may have been done or not: {why}"
     )]
@@ -31,7 +31,7 @@ pub enum Error {
         /// The event.
         why: String,
     },
-    /// It answered with an error instead of a result.
+    /// An error instead of a result.
     #[error("the MCP server {server} answered with an error: {message}")]
     Refused {
         /// The server.
@@ -39,7 +39,7 @@ pub enum Error {
         /// Its message, bounded.
         message: String,
     },
-    /// Nobody wants the result any more. What was asked for was called off at the server.
+    /// Called off at the server, as nobody wants the result any more.
     #[error("it was cancelled")]
     Cancelled,
     /// [`close`](super::Connection::close) was called.

@@ -23,9 +23,9 @@ const MAX_LEFT_OUT: usize = 64;
 /// The tools of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Offer {
-    /// Those that an agent can use, in the order of the server.
+    /// Tools that an agent can use, in the order of the server.
     pub tools: Vec<Offered>,
-    /// Those that no agent can use; the first 64 of them.
+    /// Tools that no agent can use; the first 64 of them.
     pub left_out: Vec<LeftOut>,
 }
 

@@ -74,7 +74,7 @@ pub(super) fn refused(error: &ErrorData) -> String {
     }
 }
 
-/// It took too long to begin.
+/// Reason of a server that took too long to begin.
 pub(super) fn late(limit: Duration) -> String {
     format!("it was not ready within {} s", limit.as_secs())
 }

@@ -25,9 +25,9 @@ const TELLING: Duration = Duration::from_secs(5);
 /// The list that clients were last able to see.
 #[derive(Debug, PartialEq)]
 enum ListedTools {
-    /// It was not looked at yet.
+    /// Not looked at yet.
     Unknown,
-    /// There was no hub.
+    /// No hub.
     Nothing,
     Tools(Vec<AgentTool>),
 }

@@ -30,7 +30,7 @@ pub(super) struct Hub {
 
 #[derive(Clone, Debug)]
 pub(super) enum State {
-    /// There is none, and why.
+    /// No hub, for this reason.
     Away(String),
     Here(Client),
 }

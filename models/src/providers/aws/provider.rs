@@ -66,7 +66,7 @@ impl AwsCredentials {
         Ok(key.api_key(SystemTime::now()))
     }
 
-    /// Those of before, as long as they are good for more than two minutes. Calls that come meanwhile wait for the one that asks.
+    /// Returns the credentials of before, as long as they are good for more than two minutes. Calls that come meanwhile wait for the one that asks.
     async fn credential(&self) -> Result<Credential, ModelError> {
         let mut current = self.current.lock().await;
         if let Some(credential) = current.as_ref().filter(|known| known.is_valid()) {

@@ -26,9 +26,9 @@ pub(crate) struct StartPoint {
 /// Outcome of adding a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::push) enum Added {
-    /// It was not there.
+    /// A new configuration.
     New(i64),
-    /// It was changed.
+    /// A changed configuration.
     Changed(i64),
     /// The task, or all tasks together, have as many as there may be.
     Full,
@@ -64,11 +64,11 @@ pub(in crate::push) struct NextNotification {
 /// Outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::push) enum Settled {
-    /// It is done with, and the receiver is well.
+    /// Delivered: the receiver is well.
     Delivered,
-    /// It is done with, and the receiver was not well.
+    /// Given up: the receiver was not well.
     GivenUp { due_ms: u64 },
-    /// It is due again.
+    /// Due again.
     Again { due_ms: u64 },
 }
 
