@@ -1,4 +1,4 @@
-// A Restate service that answers at once, listening on the given port of 127.0.0.1.
+// Restate services, one that answers at once, and one that calls it three times, one after the other; listening on the given port of 127.0.0.1.
 
 import * as http2 from "node:http2";
 import * as restate from "@restatedev/restate-sdk";
@@ -17,5 +17,15 @@ const work = restate.service({
   handlers: { answer: async () => ANSWER },
 });
 
-const handler = restate.createEndpointHandler({ services: [work] });
+const chain = restate.service({
+  name: "Chain",
+  handlers: {
+    run: async (ctx, text) => {
+      for (let step = 0; step < 3; step++) text = await ctx.serviceClient(work).answer(text);
+      return text;
+    },
+  },
+});
+
+const handler = restate.createEndpointHandler({ services: [work, chain] });
 http2.createServer(handler).listen(Number(process.argv[2]), "127.0.0.1");

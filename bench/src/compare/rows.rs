@@ -241,6 +241,7 @@ pub(super) fn rows() -> Vec<Row> {
     rows.extend(tasks::rows());
     rows.extend(scenes());
     rows.extend(a2a());
+    rows.extend(workflows());
     rows
 }
 
@@ -389,6 +390,48 @@ fn a2a() -> Vec<Row> {
     rows
 }
 
+/// Rows of workflows.
+fn workflows() -> impl Iterator<Item = Row> {
+    let (steps, beside) = (Scene::WorkflowSteps, Scene::WorkflowsBesideRestate);
+    let rows = [
+        (
+            steps,
+            0,
+            "workflow of 20 steps, one at a time, synced: p50 of a step, ms",
+            Goal::AtMost(1.0),
+        ),
+        (
+            steps,
+            1,
+            "steps of workflows/s, synced, 100 runs at once",
+            Goal::AtLeast(1.0),
+        ),
+        (
+            steps,
+            2,
+            "workflow of three steps: server CPU of a run, µs, 1,000 at once ÷ one",
+            Goal::AtMost(1.3),
+        ),
+        (
+            beside,
+            0,
+            "workflows of three steps/s, synced, one at a time, beside Restate",
+            Goal::AtLeast(3.0),
+        ),
+        (
+            beside,
+            1,
+            "workflows of three steps/s, synced, 64 at once, beside Restate",
+            Goal::AtLeast(3.0),
+        ),
+    ];
+    rows.into_iter().map(|(scene, index, name, goal)| Row {
+        name: name.to_owned(),
+        source: Source::Scene(scene, index),
+        goal,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -406,6 +449,6 @@ mod tests {
                 scenes.push(scene);
             }
         }
-        assert_eq!(scenes.len(), 16);
+        assert_eq!(scenes.len(), 18);
     }
 }

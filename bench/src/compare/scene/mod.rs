@@ -10,6 +10,7 @@ mod scale;
 mod start;
 mod stuck;
 mod synced;
+mod workflows;
 
 use std::{env, path::PathBuf, time::Duration};
 
@@ -61,6 +62,10 @@ pub(super) enum Scene {
     A2aCalls(System),
     /// Many A2A streams at once.
     A2aStreams,
+    /// Steps of workflows, one at a time and many.
+    WorkflowSteps,
+    /// Workflows beside the same chain in Restate.
+    WorkflowsBesideRestate,
 }
 
 impl Scene {
@@ -68,7 +73,11 @@ impl Scene {
     pub(super) fn rounds(self) -> u32 {
         match self {
             Self::Binary | Self::EndedTasks => 1,
-            Self::AllStuck | Self::Arrivals | Self::Agents | Self::A2aStreams => 3,
+            Self::AllStuck
+            | Self::Arrivals
+            | Self::Agents
+            | Self::A2aStreams
+            | Self::WorkflowSteps => 3,
             _ => u32::MAX,
         }
     }
@@ -94,6 +103,8 @@ impl Scene {
             Self::A2aAdded(system) => a2a::added(system, stage).await.map(Some),
             Self::A2aCalls(system) => a2a::per_second(system, stage).await.map(Some),
             Self::A2aStreams => a2a::streams(stage).await,
+            Self::WorkflowSteps => workflows::steps(stage).await.map(Some),
+            Self::WorkflowsBesideRestate => workflows::beside_restate(stage).await,
         }
     }
 }

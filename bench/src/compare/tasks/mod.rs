@@ -27,7 +27,7 @@ pub(crate) use self::command::{Settings, run};
 pub(super) use self::{
     closed_loop::ClosedLoop,
     ended::ended,
-    restate::RestateProgram,
+    restate::{RestateProgram, RestateService},
     rig::TaskLoad,
     round::{TaskAgainst, TaskRound},
     rows::rows,

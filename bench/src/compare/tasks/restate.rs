@@ -1,5 +1,5 @@
-//! Restate from npm: its server, and a service of its JavaScript SDK that answers at once. The server stores requests
-//! and answers.
+//! Restate from npm: its server, and services of its JavaScript SDK: one answers at once, one calls it three times. The server stores
+//! requests, answers and calls.
 
 use std::{
     env, fs,
@@ -106,7 +106,7 @@ struct Ports {
 
 /// The service, and a client that invokes it over HTTP.
 #[derive(Debug)]
-pub(super) struct RestateService {
+pub(in crate::compare) struct RestateService {
     client: reqwest::Client,
     url: String,
     _service: Server,
@@ -118,7 +118,7 @@ impl RestateService {
     /// # Errors
     ///
     /// One of them does not start, or the server refuses the service.
-    pub(super) async fn start(
+    pub(in crate::compare) async fn start(
         program: &RestateProgram,
         folder: &Path,
     ) -> anyhow::Result<(Server, Self)> {
@@ -140,7 +140,7 @@ impl RestateService {
         let client = reqwest::Client::builder().no_proxy().build()?;
         let this = Self {
             client,
-            url: format!("http://{}/Work/answer", ports.ingress),
+            url: format!("http://{}", ports.ingress),
             _service: service,
         };
         this.register(ports.admin, address).await?;
@@ -165,8 +165,18 @@ impl RestateService {
         }
     }
 
+    /// An invocation of the handler that answers at once.
     pub(super) fn request(&self) -> Request {
-        let (client, url) = (self.client.clone(), self.url.clone());
+        self.invoke("Work/answer")
+    }
+
+    /// An invocation of the handler that calls it three times, one after the other.
+    pub(in crate::compare) fn chain(&self) -> Request {
+        self.invoke("Chain/run")
+    }
+
+    fn invoke(&self, handler: &str) -> Request {
+        let (client, url) = (self.client.clone(), format!("{}/{handler}", self.url));
         let body = json!(text('q')).to_string();
         request(move || {
             let request = client.post(&url).header(CONTENT_TYPE, JSON);
