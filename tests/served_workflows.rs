@@ -29,7 +29,7 @@ fn write(system: &System, name: &str, text: &str) {
 
 /// The task of a message with these parts to an agent, over JSON-RPC; the error where there is one.
 fn send(http: &str, agent: &str, parts: Value, task: Option<&Value>) -> Value {
-    let is_waited_for = task.is_some() || parts[0]["waited"] != false;
+    let is_waited_for = parts[0]["waited"] != false;
     let id = format!("{parts}{}", task.is_some());
     let parts: Vec<Value> = parts.as_array().into_iter().flatten().cloned().collect();
     let parts: Vec<Value> = parts
@@ -201,6 +201,8 @@ output: ${two.output.text}
     drop(served);
 }
 
+/// Who asks for a run does not allow its steps, whatever it says in the task.
+///
 /// spec: EXE-2.2
 #[test]
 fn a_person_allows_a_step_and_the_caller_sees_the_steps() {
@@ -219,22 +221,88 @@ output: ${print.output.text}
         system.json(&["runs", "approve", "--json"]).pop()
     });
     assert!(asked.to_string().contains("Print it?"), "{asked}");
-    let statuses = || {
-        system
-            .run(&["tasks", "show", "the-task", "--json"], "")
-            .stdout
-    };
-    eventually("the caller is told", || {
-        statuses()
-            .contains("waits for a person: Print it?")
-            .then_some(())
-    });
+    told(&system, "the-task", "waits for a person: Print it?");
     let run = asked["runId"].as_str().expect("a run");
     let allowed = system.run(&["runs", "approve", run], "");
     assert_eq!(allowed.code, Some(0), "{allowed:?}");
     let done = call.wait();
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(done.stdout.contains("Echo: printed"), "{done:?}");
+}
+
+/// The task, once it has told this.
+fn told(system: &System, task: &str, part: &str) -> String {
+    eventually(&format!("the caller is told: {part}"), || {
+        let shown = system.run(&["tasks", "show", task, "--json"], "").stdout;
+        shown.contains(part).then_some(shown)
+    })
+}
+
+/// Where the runs are in another data folder than Cortex knows, the command that the caller is told answers as well.
+///
+/// spec: EXE-2.2
+#[test]
+fn a_person_allows_a_step_of_a_run_in_another_data_folder() {
+    let (system, _up, http) = System::up_with_http();
+    let worker = Worker::start(&system.hub());
+    system.wait_online("worker");
+    let flow = "\
+steps:
+  one: { agent: worker, skill: work, text: one }
+  may: { approve: Print it?, depends_on: [one] }
+  print: { agent: agent_echo, text: printed, depends_on: [may] }
+output: { text: '${print.output.text}' }
+";
+    fs::create_dir_all(system.folder().join("flows")).expect("the folder is ours");
+    write(&system, "press.yaml", flow);
+    let args = ["workflow", "serve", "flows", "--json", "--data", "other"];
+    let served = system.start(&args);
+    served.line("the agents");
+    system.wait_online("press");
+    let mut begun = 0;
+    for (answer, state) in [("approve", "COMPLETED"), ("refuse", "FAILED")] {
+        let task = send(
+            &http,
+            "press",
+            json!([{"waited": false}, {"text": answer}]),
+            None,
+        );
+        let id = task["id"].as_str().expect("a task");
+        let shown = told(&system, id, "waits for a person: Print it?");
+        let (_, command) = shown.split_once("`agenthub ").expect("a command");
+        let (command, _) = command.split_once('`').expect("its end");
+        let command = command.replace("approve", answer);
+        // The caller's own word decides nothing.
+        let said = send(
+            &http,
+            "press",
+            json!([{"waited": false}, {"text": "yes"}]),
+            Some(&task),
+        );
+        assert_eq!(state_of(&http, id), "TASK_STATE_WORKING", "{said}");
+        let args: Vec<&str> = command.split(' ').collect();
+        let answered = system.run(&args, "");
+        assert_eq!(answered.code, Some(0), "{answered:?}");
+        eventually("the run is over", || {
+            (state_of(&http, id) == format!("TASK_STATE_{state}")).then_some(())
+        });
+        begun += 1;
+        let called = worker.called("one");
+        assert_eq!(
+            called.len(),
+            begun,
+            "its message began another run: {called:?}"
+        );
+    }
+    let nobody = ["runs", "approve", "r", "a", "--agent", "nobody"];
+    let nobody = system.run(&nobody, "");
+    assert_eq!(nobody.code, Some(1), "{nobody:?}");
+    assert!(nobody.stderr.contains("nobody"), "{nobody:?}");
+}
+
+fn state_of(http: &str, task: &str) -> String {
+    let path = format!("/agents/press/tasks/{task}?A2A-Version=1.0");
+    state(&body_of(&get(http, &path))).to_owned()
 }
 
 /// spec: EXE-1.1

@@ -335,6 +335,14 @@ pub(crate) struct Answer {
     /// Why
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) comment: String,
+    /// The agent that asks: it is sent the answer by the hub, wherever it keeps its runs
+    #[arg(
+        long,
+        value_name = "AGENT",
+        requires = "approval",
+        conflicts_with = "cortex"
+    )]
+    pub(crate) agent: Option<String>,
 }
 
 impl Run {

@@ -9,6 +9,10 @@ use agenthub_proto::{
     },
     json::{self as convert},
 };
+use agenthub_sdk::{
+    Client,
+    runs::{Decision, RunId},
+};
 use agenthub_terminal::{
     diff, faults,
     flags::Json,
@@ -20,7 +24,7 @@ use agenthub_terminal::{
     usage::WrongUsage,
 };
 use anyhow::Context;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
     CLIENT_LEVEL,
@@ -203,6 +207,20 @@ pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitC
         }
         Runs::Approve {
             run: Some(run),
+            approval: Some(approval),
+            answer: answer @ cli::Answer { agent: Some(_), .. },
+            json,
+            ..
+        } => send_answer(&settings.hub, (run, approval), (true, answer), json).await?,
+        Runs::Refuse {
+            run,
+            approval: Some(approval),
+            answer: answer @ cli::Answer { agent: Some(_), .. },
+            json,
+            ..
+        } => send_answer(&settings.hub, (run, approval), (false, answer), json).await?,
+        Runs::Approve {
+            run: Some(run),
             approval,
             answer,
             json,
@@ -324,6 +342,47 @@ async fn decide(
     match json.json {
         true => output::json(&run)?,
         false => output::line(listing::answered(&asked, approved))?,
+    }
+    Ok(())
+}
+
+/// Has the hub send the agent that asks the answer to an approval. What it makes of it is in its journal, which Cortex need not know.
+async fn send_answer(
+    hub: &str,
+    (run, approval): (String, String),
+    (approved, words): (bool, cli::Answer),
+    json: Json,
+) -> anyhow::Result<()> {
+    let agent = words.agent.unwrap_or_default();
+    let client = Client::builder(hub).connect().await?;
+    let sent = async {
+        client.agent(&*agent).await?;
+        let decision = Decision {
+            approved,
+            by: words.by.unwrap_or_else(user),
+            comment: words.comment,
+        };
+        let run = RunId::new(&*run);
+        let sent = client.operator().decide(&agent, &run, &approval, decision);
+        sent.await
+    };
+    let sent = sent.await;
+    client.close().await;
+    sent.with_context(|| format!("{agent} cannot be sent the answer"))?;
+    match json.json {
+        true => output::line(
+            json!({ "runId": run, "approvalId": approval, "agent": agent, "approved": approved })
+                .to_string(),
+        )?,
+        false => {
+            let answer = match approved {
+                true => "yes",
+                false => "no",
+            };
+            output::line(output::plain(&format!(
+                "{agent} is sent the {answer} to {approval} of run {run}"
+            )))?;
+        }
     }
     Ok(())
 }

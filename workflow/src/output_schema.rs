@@ -247,7 +247,8 @@ steps:
   no: { when: 'false', agent: a, text: x }
   behind: { depends_on: [no], agent: a, text: x }
   lost: { agent: b, text: x, on_failure: continue }
-  first: { depends_on: [a, lost], join: any, agent: a, text: x }
+  slow: { wait: 1h }
+  first: { depends_on: [a, slow], join: any, agent: a, text: x }
   which: { if: 'true', then: [yes], else: [other] }
   yes: { agent: a, text: x }
   other: { agent: a, text: x }
@@ -257,6 +258,7 @@ output:
   no: '${no.output}'
   behind: '${behind.output}'
   lost: '${lost.output}'
+  slow: '${slow.output}'
   first: '${first.output}'
   which: '${which.output.decision}'
   yes: '${yes.output}'

@@ -5,6 +5,8 @@
 mod changes;
 mod folder;
 mod keeper;
+#[cfg(test)]
+mod tests;
 
 use std::{
     path::{Path, PathBuf},

@@ -155,6 +155,11 @@ impl AgentBuilder {
         self
     }
 
+    /// The [journal](Self::journal) of its runs, if it has one.
+    pub fn journal_of_runs(&self) -> Option<&Arc<dyn Journal>> {
+        self.journal.as_ref()
+    }
+
     /// Writes the runs of messages down in the [journal](Self::journal), which must survive the process, and leaves them to executors
     /// ([`Agent::execute`]). `recorded` is told of each run; those that find no room in it are in the journal alone.
     #[must_use]

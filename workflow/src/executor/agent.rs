@@ -12,7 +12,6 @@ use agenthub_sdk::{
 use serde_json::{Value, json};
 
 use crate::{
-    bus::HubBus,
     connecting::Offers,
     input::{InputFault, filled},
     loading::read,
@@ -93,8 +92,7 @@ impl Conductor for Workflows {
     }
 
     fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World> {
-        let bus = HubBus::new(task.client().clone());
-        let monitor = Monitor::new(run.clone(), Arc::clone(&self.journal), Arc::new(bus));
+        let monitor = Monitor::on_hub(task, run, &self.journal);
         let breakers = Arc::clone(&self.breakers);
         let children = Arc::clone(&self.children);
         Arc::new(RunWorld::new(task.clone(), monitor, breakers, children))

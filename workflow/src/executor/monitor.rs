@@ -14,6 +14,7 @@ use std::{
 };
 
 use agenthub_sdk::{
+    TaskContext,
     durable::Journal,
     runs::{
         EffectFailure, RunId,
@@ -27,7 +28,7 @@ use tokio::{
 };
 
 use crate::{
-    bus::{Bus, BusError, Message},
+    bus::{Bus, BusError, HubBus, Message},
     monitoring::{TOPIC, of_end, of_step},
 };
 
@@ -77,7 +78,13 @@ struct Publisher {
 }
 
 impl Monitor {
-    pub(super) fn new(run: RunId, journal: Arc<dyn Journal>, bus: Arc<dyn Bus>) -> Self {
+    /// The monitoring messages of a task's run, on the task's hub.
+    pub(super) fn on_hub(task: &TaskContext, run: &RunId, journal: &Arc<dyn Journal>) -> Self {
+        let bus = HubBus::new(task.client().clone());
+        Self::new(run.clone(), Arc::clone(journal), Arc::new(bus))
+    }
+
+    fn new(run: RunId, journal: Arc<dyn Journal>, bus: Arc<dyn Bus>) -> Self {
         let (queue, waiting) = mpsc::channel(QUEUE);
         let (sender, published) = watch::channel(0);
         let shared = Arc::new(Shared {

@@ -50,7 +50,8 @@ impl Progress {
 
     /// Publishes the line of an event, if it has one. Never waits.
     pub(super) fn show(&self, event: &RunEvent) {
-        if let Some(line) = line(event, self.task.run_id().as_str()) {
+        let agent = self.task.client().agent_id();
+        if let Some(line) = line(event, self.task.run_id().as_str(), agent) {
             self.give(Job::Line(line));
         }
     }
@@ -99,7 +100,7 @@ impl Publishing {
 }
 
 /// The line of an event: a step goes out to an agent or a person, or comes back.
-fn line(event: &RunEvent, run: &str) -> Option<String> {
+fn line(event: &RunEvent, run: &str, agent: &str) -> Option<String> {
     match event {
         RunEvent::StepBegun {
             step,
@@ -118,8 +119,10 @@ fn line(event: &RunEvent, run: &str) -> Option<String> {
                 let question = approval.arguments["question"].as_str();
                 let question = cut(question.unwrap_or_default());
                 let id = &approval.id;
+                // The agent is named, as Cortex may not know the folder with its runs.
                 Some(format!(
-                    "Step {step} waits for a person: {question} (agenthub runs approve {run} {id})"
+                    "Step {step} waits for a person: {question} (`agenthub runs approve {run} {id} --agent {agent}` allows it, \
+                     `refuse` in place of `approve` does not; a message in this task is no answer)"
                 ))
             }
             _ => None,

@@ -4,9 +4,9 @@ use std::{path::PathBuf, sync::Arc};
 
 use agenthub_sdk::{
     Agent, AgentBuilder, Card, Failure, Reply, Skill, TaskContext,
-    durable::{Beginning, Conductor, Identity},
+    durable::{Beginning, Conductor, Identity, Journal},
     proto::a2a::AgentCard,
-    runs::{RunId, RunOutcome, Strategy, World},
+    runs::{RunId, RunOutcome, Strategy, World, journal::MemoryJournal},
 };
 use agenthub_terminal::file_agent::{FileAgent, sha256, unnumbered};
 use serde_json::{Map, Value};
@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use super::{
     agent::{CONCURRENCY, beginning, reply},
     breakers::Breakers,
+    monitor::Monitor,
     request::RunRequest,
     world::RunWorld,
 };
@@ -68,15 +69,28 @@ impl Served {
         }
     }
 
-    /// The agent: its card has one skill of the same name, which takes the workflow's input.
-    pub(crate) fn agent(self: &Arc<Self>) -> AgentBuilder {
-        Agent::worker(self.card())
+    /// The agent: its card has one skill of the same name, which takes the workflow's input. `lasting` gives it the journal of its runs; one in
+    /// memory, if it gives none.
+    ///
+    /// # Errors
+    ///
+    /// That of `lasting`.
+    pub(crate) async fn agent<E>(
+        self: &Arc<Self>,
+        lasting: impl AsyncFnOnce(AgentBuilder) -> Result<AgentBuilder, E>,
+    ) -> Result<AgentBuilder, E> {
+        let agent = lasting(Agent::worker(self.card())).await?;
+        let journal = agent.journal_of_runs().cloned();
+        let journal = journal.unwrap_or_else(|| Arc::new(MemoryJournal::default()));
+        Ok(agent
             .watch_agents(true)
             .concurrency(CONCURRENCY)
+            .journal(Arc::clone(&journal))
             .conduct_any(Arc::new(OneWorkflow {
                 served: Arc::clone(self),
                 breakers: Arc::default(),
-            }))
+                journal,
+            })))
     }
 
     fn card(&self) -> AgentCard {
@@ -112,6 +126,7 @@ impl Served {
 struct OneWorkflow {
     served: Arc<Served>,
     breakers: Arc<Breakers>,
+    journal: Arc<dyn Journal>,
 }
 
 impl Conductor for OneWorkflow {
@@ -131,10 +146,11 @@ impl Conductor for OneWorkflow {
         beginning(task, request)
     }
 
-    fn world(&self, task: &TaskContext, _: &RunId) -> Arc<dyn World> {
+    fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World> {
         let workflow = Value::Object(self.served.document.clone());
+        let monitor = Monitor::on_hub(task, run, &self.journal);
         let breakers = Arc::clone(&self.breakers);
-        Arc::new(RunWorld::shown(task.clone(), &workflow, breakers))
+        Arc::new(RunWorld::shown(task.clone(), &workflow, monitor, breakers))
     }
 
     fn identity(&self) -> Identity {

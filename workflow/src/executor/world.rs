@@ -31,8 +31,8 @@ use crate::{
 /// The world of one run.
 pub(super) struct RunWorld {
     task: TaskContext,
-    /// Tells the monitoring topic, where there is a journal to tell of.
-    monitor: Option<Monitor>,
+    /// Tells the monitoring topic.
+    monitor: Monitor,
     /// Shows the steps to the caller, where the caller is to see them.
     progress: Option<Progress>,
     breakers: Arc<Breakers>,
@@ -54,7 +54,7 @@ impl RunWorld {
         Self {
             settings: breakers_of(&request["workflow"]),
             task,
-            monitor: Some(monitor),
+            monitor,
             progress: None,
             breakers,
             children: Some(children),
@@ -62,12 +62,17 @@ impl RunWorld {
     }
 
     /// The world of a run of a workflow that is an agent, which shows the run's steps as statuses of its task.
-    pub(super) fn shown(task: TaskContext, workflow: &Value, breakers: Arc<Breakers>) -> Self {
+    pub(super) fn shown(
+        task: TaskContext,
+        workflow: &Value,
+        monitor: Monitor,
+        breakers: Arc<Breakers>,
+    ) -> Self {
         Self {
             settings: breakers_of(workflow),
             progress: Some(Progress::new(task.clone())),
             task,
-            monitor: None,
+            monitor,
             breakers,
             children: None,
         }
@@ -269,9 +274,7 @@ impl World for RunWorld {
             progress.show(&entry.event);
         }
         tracing::debug!(run = %self.task.run_id(), seq = entry.seq, "a workflow has gone on");
-        if let Some(monitor) = &self.monitor {
-            monitor.show(entry, again);
-        }
+        self.monitor.show(entry, again);
     }
 
     async fn conclude(&self, outcome: &RunOutcome, spent: Spent) -> Result<(), EffectFailure> {
@@ -280,10 +283,7 @@ impl World for RunWorld {
         }
         tracing::info!(run = %self.task.run_id(), ended = outcome.label(), calls = spent.calls, "a workflow ended");
         // spec: EXE-8.5
-        match &self.monitor {
-            Some(monitor) => monitor.finish().await,
-            None => Ok(()),
-        }
+        self.monitor.finish().await
     }
 }
 

@@ -235,9 +235,11 @@ impl Keeper {
     }
 
     async fn lasting(&self, served: &Arc<Served>) -> Result<AgentBuilder, Fault> {
-        let agent = served.agent().drain_timeout(DRAIN);
-        let lasting = (self.origin.lasting)(served.id.clone(), agent).await;
-        lasting.map_err(|error| {
+        let lasting = async |agent: AgentBuilder| {
+            let agent = agent.drain_timeout(DRAIN);
+            (self.origin.lasting)(served.id.clone(), agent).await
+        };
+        served.agent(lasting).await.map_err(|error| {
             let message = format!("{} cannot work: {error:#}", served.id);
             Fault::error(&served.path, message)
         })
