@@ -61,6 +61,8 @@ pub(super) struct Tasks {
     known: HashMap<String, RemoteTask>,
     /// Lines of the file that say nothing any more.
     waste: usize,
+    /// The last line may have been written in part.
+    is_torn: bool,
 }
 
 impl Tasks {
@@ -92,6 +94,7 @@ impl Tasks {
             file: None,
             known,
             waste: 0,
+            is_torn: false,
         };
         tasks.rewrite()?;
         Ok(tasks)
@@ -151,7 +154,15 @@ impl Tasks {
         let Some(file) = &mut self.file else {
             return Ok(());
         };
-        file.write_all(&line.to_bytes()?)
+        let mut bytes = line.to_bytes()?;
+        if self.is_torn {
+            // What is there of the last one is a line of its own, which nobody can read.
+            bytes.insert(0, b'\n');
+        }
+        self.is_torn = true;
+        file.write_all(&bytes)?;
+        self.is_torn = false;
+        Ok(())
     }
 
     /// Writes the file anew, without what is over. If it cannot be written, the one that is there goes on.
@@ -168,6 +179,7 @@ impl Tasks {
                 bytes.extend(line.to_bytes()?);
             }
             self.file = Some(replace_file(folder, FILE, &bytes)?);
+            self.is_torn = false;
         }
         self.waste = 0;
         Ok(())
@@ -255,6 +267,28 @@ mod tests {
         tasks.rewrite().expect("it is written");
         tasks.hand("c", handed("there", now())).expect("written");
         assert!(open().get("c").is_some());
+    }
+
+    #[test]
+    fn a_line_that_was_written_in_part_takes_none_of_the_next_with_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let open = || Tasks::open(Some(folder.path())).expect("it is read");
+        let mut tasks = open();
+        tasks.hand("a", handed("there", now())).expect("written");
+        let path = folder.path().join(FILE);
+        let full = File::open(&path).expect("it is there");
+        let file = tasks.file.replace(full);
+        // As on a disk that was full in the middle of it.
+        tasks
+            .hand("b", handed("there", now()))
+            .expect_err("no room");
+        tasks.file = file;
+        let file = tasks.file.as_mut().expect("there is one");
+        file.write_all(b"{\"task\": \"b\", \"han").expect("written");
+        tasks.hand("c", handed("there", now())).expect("written");
+        let tasks = open();
+        let known = ["a", "b", "c"].map(|task| tasks.get(task).is_some());
+        assert_eq!(known, [true, false, true]);
     }
 
     #[test]
