@@ -73,7 +73,7 @@ impl Session {
         Ok(Asking::listen(self.line()?))
     }
 
-    async fn connect(hub: &str, context: Option<String>) -> Result<Self, Error> {
+    pub(super) async fn connect(hub: &str, context: Option<String>) -> Result<Self, Error> {
         let context = context.unwrap_or_else(|| Uuid::now_v7().to_string());
         let client = Client::builder(hub)
             .agent_id(id(&context))

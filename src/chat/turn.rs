@@ -30,7 +30,7 @@ pub(super) async fn run<F: Future<Output = ()>>(
     let client = &session.client;
     let waiting = session.take_waiting();
     let is_answer = waiting.is_some();
-    let mut task_id = waiting.unwrap_or_else(new_task);
+    let mut task_id = waiting.clone().unwrap_or_else(new_task);
     let trace = TraceContext::start();
     tracing::info!(
         task_id,
@@ -67,7 +67,13 @@ pub(super) async fn run<F: Future<Output = ()>>(
     };
     let mut pending = match delegated {
         Ok(pending) => pending,
-        Err(error) => return End::Failed(said(&error)),
+        Err(error) => {
+            // The question still waits, for what is said next.
+            if waiting.is_some_and(|asked| asked == task_id) {
+                session.waits(task_id);
+            }
+            return End::Failed(said(&error));
+        }
     };
     let mut updates = pending.updates();
     let mut view = View::default();
@@ -118,5 +124,28 @@ async fn call_off(client: &Client, task_id: &str) {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => tracing::info!(task_id, %error, "the hub did not cancel the task"),
         Err(_) => tracing::info!(task_id, "the hub did not answer to a cancellation"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agenthub_broker::{ExtraServices, Server, Settings};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_that_does_not_arrive_can_be_given_again() {
+        let address = "127.0.0.1:0".parse().expect("an address");
+        let hub = Server::start(Settings::default(), address, ExtraServices::default()).await;
+        let hub = hub.expect("a free port");
+        let url = format!("http://{}", hub.address());
+        let session = Session::connect(&url, None).await.expect("a hub");
+        session.waits("asked".to_owned());
+        session.client.close().await;
+        let words = "blue".to_owned();
+        let cancel = CancellationToken::new();
+        let end = run(session.clone(), words, cancel, |_| std::future::ready(())).await;
+        assert!(matches!(end, End::Failed(_)), "{end:?}");
+        assert_eq!(session.take_waiting().as_deref(), Some("asked"));
     }
 }
