@@ -4,7 +4,7 @@
 //! A placeholder counts only in a request whose step names the secret, so an agent cannot have one revealed to it by answering with a
 //! placeholder.
 
-use std::{collections::BTreeMap, env};
+use std::{cmp::Reverse, collections::BTreeMap, env};
 
 use agenthub_sdk::runs::{DelegationResult, SentHandoff};
 use serde_json::Value;
@@ -81,19 +81,29 @@ impl Secrets {
     }
 
     fn hidden(&self, text: &str) -> String {
-        let long = self.0.iter().filter(|(_, value)| value.len() >= MIN_HIDDEN);
-        long.fold(text.to_owned(), |text, (name, value)| {
-            text.replace(value, &format!("[secret {name}]"))
-        })
+        let mut long: Vec<_> = self.0.iter().collect();
+        long.retain(|(_, value)| value.len() >= MIN_HIDDEN);
+        // One may be a part of another, of which nothing would be left to be found.
+        long.sort_by_key(|(_, value)| Reverse(value.len()));
+        long.into_iter()
+            .fold(text.to_owned(), |text, (name, value)| {
+                text.replace(value, &format!("[secret {name}]"))
+            })
     }
 }
 
-/// Replaces the texts of a value.
+/// Replaces the texts of a value, names of fields included.
 fn texts(value: &mut Value, replace: &impl Fn(&str) -> String) {
     match value {
         Value::String(text) => *text = replace(text),
         Value::Array(items) => items.iter_mut().for_each(|item| texts(item, replace)),
-        Value::Object(fields) => fields.values_mut().for_each(|value| texts(value, replace)),
+        Value::Object(fields) => {
+            let named = std::mem::take(fields).into_iter().map(|(name, mut value)| {
+                texts(&mut value, replace);
+                (replace(&name), value)
+            });
+            *fields = named.collect();
+        }
         _ => {}
     }
 }
@@ -148,5 +158,21 @@ mod tests {
         assert_eq!(hidden.data[0]["echo"][0], "[secret KEY]!");
         let missing = Secrets::of(&sent(json!(["OTHER"])), find).expect_err("it is not there");
         assert!(missing.contains("AGENTHUB_SECRET_"), "{missing}");
+    }
+
+    #[test]
+    fn nothing_is_left_of_a_secret_that_another_is_a_part_of() {
+        let find = |name: &str| match name {
+            "A" => Ok("s3cr3t".to_owned()),
+            _ => Ok("s3cr3t-and-more".to_owned()),
+        };
+        let secrets = Secrets::of(&sent(json!(["A", "B"])), find).expect("they are there");
+        let hidden = secrets.hidden_in(DelegationResult {
+            text: "s3cr3t-and-more, s3cr3t".to_owned(),
+            data: vec![json!({ "s3cr3t-and-more": "s3cr3t" })],
+            ..DelegationResult::default()
+        });
+        assert_eq!(hidden.text, "[secret B], [secret A]");
+        assert_eq!(hidden.data, [json!({ "[secret B]": "[secret A]" })]);
     }
 }
