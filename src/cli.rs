@@ -25,7 +25,7 @@ use clap_complete::Shell;
 pub(crate) use agent::{Agent, Place, Specialised, Thinking};
 pub(crate) use agents::Agents;
 pub(crate) use cortex::Cortex;
-pub(crate) use executor::{Executor, ExecutorCommand, Executors, ServeExecutors};
+pub(crate) use executor::{Executor, ExecutorCommand, Executors, MaxExecutors, ServeExecutors};
 pub(crate) use log::Log;
 pub(crate) use mcp::Mcp;
 pub(crate) use runs::{Answer, CortexAt, DisplayFlags, Form, Limits, Run, Runs};
@@ -123,6 +123,9 @@ pub(crate) struct Up {
     /// Form of the executors of workflows: tasks of this process, or a process for each run [default: tasks]
     #[arg(long, value_enum, value_name = "FORM")]
     pub(crate) executors: Option<Executors>,
+    /// Runs of workflows that have a process of their own at once; further ones wait [default: 64]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_executors: Option<MaxExecutors>,
     /// Serves without opening a chat
     #[arg(long)]
     pub(crate) no_chat: bool,
@@ -149,6 +152,7 @@ impl Cli {
         let mut layer = match &self.command {
             Command::Up(up) => Layer {
                 executors: up.executors,
+                max_executors: up.max_executors,
                 keep_runs: up.keep.layer(),
                 model: up.model.layer(),
                 ..up.serve.layer()

@@ -6,7 +6,11 @@ use agenthub_sdk::{RunningAgent, durable::Telemetry};
 use agenthub_workflow::executors::{Place, Program, Spawn, Supervisor, recorder};
 use anyhow::{Context, bail};
 
-use crate::{cli::Executors, journal::Kept, settings::Settings};
+use crate::{
+    cli::{Executors, MaxExecutors},
+    journal::Kept,
+    settings::Settings,
+};
 
 /// Time for the agent that writes runs down to end.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -16,7 +20,7 @@ const DRAIN: Duration = Duration::from_secs(1);
 pub(crate) struct Form {
     pub(crate) executors: Executors,
     /// Runs at once.
-    pub(crate) most: usize,
+    pub(crate) most: MaxExecutors,
 }
 
 /// The agent that takes requests for runs, and the executors. [`stop`](Self::stop) it.
@@ -55,11 +59,14 @@ impl Executing {
         };
         let spawn = match form.executors {
             Executors::Tasks => Spawn::Tasks,
-            Executors::Processes => Spawn::Processes(program(hub, data, settings.log.as_deref())?),
+            Executors::Processes => Spawn::Processes(Program {
+                path: std::env::current_exe().context("the path of this program is not known")?,
+                args: args(hub, data, settings),
+            }),
         };
         Ok(Self {
             agent,
-            supervisor: Supervisor::start(place, spawn, form.most, recorded),
+            supervisor: Supervisor::start(place, spawn, form.most.runs(), recorded),
             _kept: kept,
         })
     }
@@ -75,15 +82,37 @@ impl Executing {
     }
 }
 
-/// Command line of this program as an executor.
-fn program(hub: &str, data: &Path, log: Option<&str>) -> anyhow::Result<Program> {
+/// Arguments of this program as an executor: the flags of all commands that this process has, too. Its settings of the environment are inherited.
+fn args(hub: &str, data: &Path, settings: &Settings) -> Vec<OsString> {
     let mut args: Vec<OsString> = ["executor", "--hub", hub, "--data"].map(Into::into).into();
     args.push(data.into());
-    if let Some(log) = log {
+    if let Some(config) = &settings.config {
+        args.extend(["--config".into(), config.into()]);
+    }
+    if let Some(log) = &settings.log {
         args.extend(["--log", log].map(Into::into));
     }
-    Ok(Program {
-        path: std::env::current_exe().context("the path of this program is not known")?,
-        args,
-    })
+    args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_of_a_run_has_the_flags_of_all_commands() {
+        let settings = Settings::of_text("log = 'debug'").expect("settings");
+        let of = |config: Option<&str>| {
+            let mut settings = settings.clone();
+            settings.config = config.map(Into::into);
+            let args = args("http://h:1", Path::new("d"), &settings);
+            let args = args.iter().map(|arg| arg.to_string_lossy().into_owned());
+            args.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(of(None), "executor --hub http://h:1 --data d --log debug");
+        assert_eq!(
+            of(Some("other.toml")),
+            "executor --hub http://h:1 --data d --config other.toml --log debug"
+        );
+    }
 }

@@ -30,7 +30,10 @@ pub(crate) use self::model::ApiKey;
 pub(crate) use self::model::{Model, ModelLayer, OFFLINE};
 pub(crate) use self::outbound::Outbound;
 pub(crate) use self::tools::Sop;
-use crate::{cassette::Cassette, cli::Executors};
+use crate::{
+    cassette::Cassette,
+    cli::{Executors, MaxExecutors},
+};
 
 /// The settings file that is read if there is one.
 const FILE: &str = "agenthub.toml";
@@ -71,6 +74,12 @@ pub(crate) struct Settings {
     /// Form of the executors of workflows in `up`.
     #[serde(default)]
     pub(crate) executors: Executors,
+    /// Bound on the runs that executors carry out at once.
+    #[serde(default)]
+    pub(crate) max_executors: MaxExecutors,
+    /// The settings file that was named by a flag.
+    #[serde(skip)]
+    pub(crate) config: Option<PathBuf>,
     /// The model that decides.
     pub(crate) model: Model,
     /// The MCP servers, by their names.
@@ -119,7 +128,10 @@ impl Settings {
             false if must_be => bail!("there is no settings file {}", file.display()),
             false => File::default(),
         };
-        Self::of(flags, &env, &file)
+        Ok(Self {
+            config: config.map(Path::to_path_buf),
+            ..Self::of(flags, &env, &file)?
+        })
     }
 
     /// Settings of a file, without flags and environment.

@@ -19,9 +19,6 @@ use crate::{
 /// Time for them to go on when they are stopped.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// Executors of workflows at once, where these are processes.
-const EXECUTORS: usize = 64;
-
 /// A specialist: an agent with a skill that takes and gives data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Specialist {
@@ -84,7 +81,7 @@ impl Team {
             if settings.executors == Executors::Processes {
                 let form = Form {
                     executors: settings.executors,
-                    most: EXECUTORS,
+                    most: settings.max_executors,
                 };
                 let executing = Executing::start(hub, form, settings, telemetry, workflows).await?;
                 return Ok(Either::Right(executing));

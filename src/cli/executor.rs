@@ -1,5 +1,7 @@
 //! Executors of workflows, on the command line.
 
+use std::str::FromStr;
+
 use clap::{Args, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
@@ -40,9 +42,9 @@ pub(crate) struct ServeExecutors {
     /// Form of an executor: a task of this process, or a process of its own
     #[arg(long, value_enum, value_name = "FORM", default_value = "processes")]
     pub(crate) spawn: Executors,
-    /// Runs that are carried out at once; further ones wait
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(crate) max: u32,
+    /// Runs that are carried out at once; further ones wait [default: 64]
+    #[arg(long, value_name = "N")]
+    pub(crate) max: Option<MaxExecutors>,
     /// Prints one JSON object once requests are taken: hub, spawn and max
     #[arg(long)]
     pub(crate) json: bool,
@@ -52,6 +54,49 @@ pub(crate) struct ServeExecutors {
     pub(crate) keep: Keep,
     #[command(flatten)]
     pub(crate) folder: Folder,
+}
+
+/// Bound on the runs that executors carry out at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u32")]
+pub(crate) struct MaxExecutors(u32);
+
+impl MaxExecutors {
+    /// The largest bound.
+    const MOST: u32 = 10_000;
+
+    /// The runs.
+    pub(crate) fn runs(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Default for MaxExecutors {
+    fn default() -> Self {
+        Self(64)
+    }
+}
+
+impl TryFrom<u32> for MaxExecutors {
+    type Error = String;
+
+    fn try_from(runs: u32) -> Result<Self, String> {
+        match (1..=Self::MOST).contains(&runs) {
+            true => Ok(Self(runs)),
+            false => Err(format!("{runs} is not from 1 to {}", Self::MOST)),
+        }
+    }
+}
+
+impl FromStr for MaxExecutors {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let runs: u32 = text
+            .parse()
+            .map_err(|_| format!("`{text}` is no whole number from 1 to {}", Self::MOST))?;
+        runs.try_into()
+    }
 }
 
 /// Form of executors.
@@ -82,6 +127,7 @@ impl Layers for Executor {
     fn layer(&self) -> Layer {
         match &self.serve {
             Some(ExecutorCommand::Serve(serve)) => Layer {
+                max_executors: serve.max,
                 hub: serve.hub.hub.clone(),
                 keep_runs: serve.keep.layer(),
                 ..serve.folder.layer()

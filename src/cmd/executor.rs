@@ -139,7 +139,7 @@ async fn serve_all(args: &ServeExecutors, settings: &Settings) -> anyhow::Result
     let telemetry = Telemetry::start()?;
     let form = Form {
         executors: args.spawn,
-        most: args.max as usize,
+        most: settings.max_executors,
     };
     let hub = &settings.hub;
     let starting = async {
@@ -153,10 +153,12 @@ async fn serve_all(args: &ServeExecutors, settings: &Settings) -> anyhow::Result
     };
     let form = args.spawn;
     match args.json {
-        true => output::line(json!({ "hub": hub, "spawn": form, "max": args.max }).to_string())?,
+        true => output::line(
+            json!({ "hub": hub, "spawn": form, "max": settings.max_executors }).to_string(),
+        )?,
         false => output::line(output::plain(&format!(
             "Runs of workflows on {hub} are carried out here, at most {} at once\nCtrl-C stops.",
-            args.max
+            settings.max_executors.runs()
         )))?,
     }
     let closed = tokio::select! {

@@ -7,7 +7,7 @@ use agenthub_terminal::{Listen, flags::Days};
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
 
-use crate::cli::Executors;
+use crate::cli::{Executors, MaxExecutors};
 
 use super::{EndedTasks, KeepRuns, Layer, Model, ModelLayer, Outbound};
 
@@ -42,6 +42,7 @@ pub(super) fn layer(env: Env<'_>) -> anyhow::Result<Layer> {
         away_agents_days: number(env, "AGENTHUB_AWAY_AGENTS_DAYS")?,
         away_grace_seconds: number(env, "AGENTHUB_AWAY_GRACE_SECONDS")?,
         executors: executors(env)?,
+        max_executors: max_executors(env)?,
         keep_runs: keep_runs(env)?,
         model: ModelLayer {
             name: env("AGENTHUB_MODEL").or_else(|| vertex(env)),
@@ -124,6 +125,13 @@ fn executors(env: Env<'_>) -> anyhow::Result<Option<Executors>> {
             "in {NAME}: `{text}` is neither tasks nor processes"
         )),
     }
+}
+
+/// The bound of executors.
+fn max_executors(env: Env<'_>) -> anyhow::Result<Option<MaxExecutors>> {
+    const NAME: &str = "AGENTHUB_MAX_EXECUTORS";
+    let most = env(NAME).map(|text| text.parse());
+    most.transpose().map_err(|why| anyhow!("in {NAME}: {why}"))
 }
 
 fn number<T: FromStr>(env: Env<'_>, name: &str) -> anyhow::Result<Option<T>> {

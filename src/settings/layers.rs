@@ -9,7 +9,7 @@ use agenthub_terminal::{
 use serde::Serialize;
 use toml::{Table, Value};
 
-use crate::cli::Executors;
+use crate::cli::{Executors, MaxExecutors};
 
 use super::{EndedTasks, KeepRuns, ModelLayer, OFFLINE, Outbound};
 
@@ -39,6 +39,8 @@ pub(crate) struct Layer {
     pub(crate) away_grace_seconds: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) executors: Option<Executors>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_executors: Option<MaxExecutors>,
     pub(crate) keep_runs: KeepRuns,
     pub(crate) model: ModelLayer,
     pub(crate) outbound: Outbound,
@@ -60,6 +62,7 @@ impl Layer {
             away_agents_days: None,
             away_grace_seconds: None,
             executors: None,
+            max_executors: None,
             keep_runs: KeepRuns::default(),
             model: ModelLayer {
                 name: Some(OFFLINE.to_owned()),

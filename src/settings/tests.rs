@@ -112,6 +112,35 @@ fn bodies_in_memory_are_bounded_by_file_environment_and_flags() {
 }
 
 #[test]
+fn executors_are_bounded_by_file_environment_and_flags() {
+    let runs =
+        |loaded: anyhow::Result<Settings>| loaded.map(|settings| settings.max_executors.runs());
+    let file = "max_executors = 10\n";
+    assert_eq!(runs(load(Layer::default(), &[], "")).ok(), Some(64));
+    assert_eq!(runs(load(Layer::default(), &[], file)).ok(), Some(10));
+    let env = [("AGENTHUB_MAX_EXECUTORS", "20")];
+    assert_eq!(runs(load(Layer::default(), &env, file)).ok(), Some(20));
+    let flags = Layer {
+        max_executors: "30".parse().ok(),
+        ..Layer::default()
+    };
+    assert_eq!(runs(load(flags, &env, file)).ok(), Some(30));
+    let wrong = runs(load(Layer::default(), &[], "max_executors = 0\n"));
+    let wrong = format!("{:#}", wrong.expect_err("no run could begin"));
+    assert!(wrong.contains("0 is not from 1 to 10000"), "{wrong}");
+    let wrong = runs(load(
+        Layer::default(),
+        &[("AGENTHUB_MAX_EXECUTORS", "x")],
+        "",
+    ));
+    let wrong = format!("{:#}", wrong.expect_err("it is no number"));
+    assert!(
+        wrong.contains("in AGENTHUB_MAX_EXECUTORS: `x` is no"),
+        "{wrong}"
+    );
+}
+
+#[test]
 fn ended_tasks_are_bounded_by_file_environment_and_flags() {
     let file = "[ended_tasks]\nmost = 10\ndays = 20\nmib = 30\n";
     let flags = Layer {
