@@ -26,7 +26,7 @@ output: ${two.output.text}
 ";
 
 /// Process ids of the executors of a run.
-fn executors(run: &str) -> Vec<i32> {
+pub(crate) fn executors(run: &str) -> Vec<i32> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").expect("Linux").flatten() {
         let Some(pid) = entry
@@ -53,23 +53,34 @@ fn executor(run: &str) -> i32 {
     })
 }
 
-fn kill_process(pid: i32) {
+/// Begins a run by a Cortex at this address, once it is there.
+fn begun_at(system: &System, file: &str, cortex: &str) -> String {
+    let args = ["workflow", "run", file, "--detach", "--cortex", cortex];
+    eventually("a run begins", || {
+        let started = system.run(&args, "");
+        (started.code == Some(0)).then(|| started.stdout.trim().to_owned())
+    })
+}
+
+pub(crate) fn kill_process(pid: i32) {
     kill(Pid::from_raw(pid), Signal::SIGKILL).expect("it runs");
 }
 
-fn start_up(system: &System) -> Process {
-    let up = system.start(&[
-        "up",
-        "--json",
-        "--executors",
-        "processes",
-        "--grpc",
-        system.grpc(),
-        "--http",
-        "127.0.0.1:0",
-    ]);
+/// `agenthub up` with a process for each run.
+pub(crate) fn start_up(system: &System) -> Process {
+    let form = ["up", "--json", "--executors", "processes", "--grpc"];
+    let up = system.start(&[&form[..], &[system.grpc(), "--http", "127.0.0.1:0"]].concat());
     up.line("the banner");
     up
+}
+
+/// A system with that and the worker, and a workflow of two steps.
+fn staged() -> (System, Process, Process, String) {
+    let system = System::bare(free_address());
+    let up = start_up(&system);
+    let worker = start_worker(&system);
+    let file = written(&system, "two.yaml", TWO_STEPS);
+    (system, up, worker, file)
 }
 
 /// A task that the worker has begun, beside those that are known.
@@ -91,10 +102,7 @@ fn times(system: &System) -> BTreeMap<String, usize> {
 /// spec: EXE-1.1, EXE-1.4
 #[test]
 fn each_run_has_a_process_of_its_own_that_ends_with_it() {
-    let system = System::bare(free_address());
-    let _up = start_up(&system);
-    let _worker = start_worker(&system);
-    let file = written(&system, "two.yaml", TWO_STEPS);
+    let (system, _up, _worker, file) = staged();
     let runs = [(); 2].map(|()| begun(&system, &file, "{}"));
     let pids = runs.each_ref().map(|run| executor(run));
     assert_ne!(pids[0], pids[1]);
@@ -124,10 +132,7 @@ fn each_run_has_a_process_of_its_own_that_ends_with_it() {
 /// spec: EXE-1.4, EXE-1.5, EXE-4.2, EXE-4.3, EXE-4.4
 #[test]
 fn an_executor_that_is_killed_costs_no_completed_step_and_disturbs_no_other_run() {
-    let system = System::bare(free_address());
-    let _up = start_up(&system);
-    let _worker = start_worker(&system);
-    let file = written(&system, "two.yaml", TWO_STEPS);
+    let (system, _up, _worker, file) = staged();
     let other = begun(&system, &file, "{}");
     let of_other = fresh(&system, &[]);
     let (other_executor, run) = (executor(&other), begun(&system, &file, "{}"));
@@ -162,10 +167,7 @@ fn an_executor_that_is_killed_costs_no_completed_step_and_disturbs_no_other_run(
 /// spec: EXE-1.4, EXE-4.3, EXE-4.4
 #[test]
 fn what_supervises_executors_may_be_killed_with_the_hub() {
-    let system = System::bare(free_address());
-    let up = start_up(&system);
-    let _worker = start_worker(&system);
-    let file = written(&system, "two.yaml", TWO_STEPS);
+    let (system, up, _worker, file) = staged();
     let run = begun(&system, &file, "{}");
     let one = fresh(&system, &[]);
     executor(&run);
@@ -193,10 +195,7 @@ fn what_supervises_executors_may_be_killed_with_the_hub() {
 /// spec: EXE-1.4
 #[test]
 fn an_executor_by_hand_waits_for_the_lease_and_says_how_the_run_ended() {
-    let system = System::bare(free_address());
-    let up = start_up(&system);
-    let _worker = start_worker(&system);
-    let file = written(&system, "two.yaml", TWO_STEPS);
+    let (system, up, _worker, file) = staged();
     let run = begun(&system, &file, "{}");
     let one = fresh(&system, &[]);
     let by_hand = system.start(&["executor", "--run", &run]);
@@ -265,13 +264,7 @@ fn executors_serve_beside_a_hub_within_their_bound_and_let_go_when_told() {
     let _worker = start_worker(&system);
     let cortex = format!("http://{address}");
     let file = written(&system, "two.yaml", TWO_STEPS);
-    let begin = || {
-        let args = ["workflow", "run", &file, "--detach", "--cortex", &cortex];
-        eventually("a run begins", || {
-            let started = system.run(&args, "");
-            (started.code == Some(0)).then(|| started.stdout.trim().to_owned())
-        })
-    };
+    let begin = || begun_at(&system, &file, &cortex);
     let result = |run: &str| {
         let watched = system.run(&["runs", "watch", run, "--cortex", &cortex], "");
         assert_eq!(watched.code, Some(0), "{watched:?}");
@@ -312,15 +305,66 @@ fn executors_serve_beside_a_hub_within_their_bound_and_let_go_when_told() {
     assert!(times(&system).values().all(|times| *times == 1));
 }
 
+/// SIGKILL of the process that serves, and of the hub alone, each while a step is at work and again while the next one is.
+///
+/// spec: EXE-1.4, EXE-4.2, EXE-4.3, EXE-4.4
+#[test]
+fn what_serves_executors_and_the_hub_alone_may_be_killed() {
+    for spawn in ["processes", "tasks"] {
+        let system = System::bare(free_address());
+        let mut broker = system.start_durable_broker();
+        let address = free_address();
+        let _cortex = system.start(&["cortex", "--grpc", &address]);
+        let _worker = start_worker(&system);
+        let serve = || {
+            let serve = system.start(&["executor", "serve", "--spawn", spawn, "--json"]);
+            serve.line("what it serves");
+            serve
+        };
+        let mut serving = serve();
+        let file = written(&system, "two.yaml", TWO_STEPS);
+        let cortex = format!("http://{address}");
+        let run = begun_at(&system, &file, &cortex);
+        let one = fresh(&system, &[]);
+        serving.kill();
+        eventually("its executors end with it", || {
+            executors(&run).is_empty().then_some(())
+        });
+        serving = serve();
+        let_go(system.folder(), &one);
+        let two = fresh(&system, std::slice::from_ref(&one));
+        broker.kill();
+        broker = system.start_durable_broker();
+        system.wait_online("worker");
+        serving.kill();
+        serving = serve();
+        let_go(system.folder(), &two);
+        let watched = eventually("Cortex is back", || {
+            let watched = system.run(&["runs", "watch", &run, "--cortex", &cortex], "");
+            (watched.code == Some(0)).then_some(watched)
+        });
+        assert_eq!(
+            watched.stdout.trim(),
+            "Worked: two: Worked: one",
+            "{watched:?}"
+        );
+        let times = times(&system);
+        // The worker lives on, so that what is at work goes on there.
+        assert_eq!(
+            (times[&one], times[&two], times.len()),
+            (1, 1, 2),
+            "{times:?}"
+        );
+        drop((serving, broker));
+    }
+}
+
 /// A run whose executors cannot live is given up, and others go on.
 ///
 /// spec: EXE-1.4, EXE-1.5
 #[test]
 fn a_run_that_kills_its_executors_is_given_up() {
-    let system = System::bare(free_address());
-    let _up = start_up(&system);
-    let _worker = start_worker(&system);
-    let file = written(&system, "two.yaml", TWO_STEPS);
+    let (system, _up, _worker, file) = staged();
     let run = begun(&system, &file, "{}");
     fresh(&system, &[]);
     let ended = eventually("it is given up", || {
