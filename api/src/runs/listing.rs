@@ -26,8 +26,9 @@ const MAX_PAGE: u32 = 200;
 /// The most runs that are looked at for one page.
 const MAX_LOOKED_AT: usize = 2_000;
 
-/// The most runs of a thread among which one is looked for.
-const MAX_THREAD: usize = 1_000;
+/// Runs of a thread that are listed together, to find the owner of one, and the most such pages.
+const OWNER_PAGE: usize = 1_000;
+const MAX_OWNER_PAGES: usize = 100;
 
 impl Shelf {
     /// The same with the owner of a run, if the run is there.
@@ -36,16 +37,28 @@ impl Shelf {
         let Some(RunEvent::Started(started)) = first.map(|entry| entry.event) else {
             return Ok(None);
         };
-        let filter = Filter {
+        let mut filter = Filter {
             strategies: vec![started.strategy],
             thread: Some(started.thread).filter(|thread| !thread.is_empty()),
-            limit: MAX_THREAD,
+            limit: OWNER_PAGE,
             ..Filter::default()
         };
-        let listed = self.list(&filter).await?;
-        let listed = listed.into_iter().find(|listed| listed.run == *run);
+        let mut owner = String::new();
+        for _ in 0..MAX_OWNER_PAGES {
+            let listed = self.list(&filter).await?;
+            filter.before = listed.last().map(|listed| listed.cursor.clone());
+            let is_last = listed.len() < OWNER_PAGE;
+            let found = listed.into_iter().find(|listed| listed.run == *run);
+            if let Some(found) = found {
+                owner = found.owner;
+                break;
+            }
+            if is_last {
+                break;
+            }
+        }
         Ok(Some(Self {
-            owner: listed.map(|listed| listed.owner).unwrap_or_default(),
+            owner,
             ..self.clone()
         }))
     }
@@ -232,5 +245,49 @@ impl ListQuery {
                 .as_ref()
                 .is_none_or(|thread| view.thread_id == *thread)
             && self.mode.as_ref().is_none_or(is_mode)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::Duration};
+
+    use agenthub_sdk::runs::{
+        Budget, Journal, RunStarted,
+        journal::{Claim, MemoryJournal},
+    };
+    use serde_json::Value;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_owner_of_a_run_is_found_behind_many_that_began_after_it() {
+        let journal = MemoryJournal::default();
+        let claim = Claim {
+            driver: "d",
+            lease: Duration::from_secs(60),
+        };
+        let first = RunEvent::Started(RunStarted {
+            strategy: "tool_loop".to_owned(),
+            input: Value::Null,
+            thread: String::new(),
+            origin: Value::Null,
+            budget: Budget::default(),
+            deadline_ms: None,
+            at_ms: 0,
+        });
+        for number in 0..=OWNER_PAGE {
+            let run = RunId::new(number.to_string());
+            let opened = journal.open(&run, "mailer", claim, Some(&first)).await;
+            opened.expect("it is new");
+        }
+        let shelf = Shelf {
+            journal: Arc::new(journal),
+            owner: String::new(),
+        };
+        let owned = shelf.owned(&RunId::new("0")).await.expect("it is read");
+        assert_eq!(owned.expect("it is there").owner, "mailer");
+        let none = shelf.owned(&RunId::new("none")).await.expect("it is read");
+        assert!(none.is_none());
     }
 }
