@@ -21,8 +21,12 @@ use super::{
 /// Interval at which the journals are looked through.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// The most runs that are looked at.
-const MAX_RUNS: u32 = 200;
+/// Runs with approvals that are read together, and the most of them, latest first.
+const PAGE: u32 = 200;
+const MAX_RUNS: usize = 1_000;
+
+/// The most pages, each of which looks at 2,000 runs at work.
+const MAX_PAGES: usize = 50;
 
 /// The last look through the journals, which all watchers share. Only watchers look, so that nothing is done where there are none.
 #[derive(Debug, Default)]
@@ -110,19 +114,27 @@ impl ApprovalWatch {
 impl Inner {
     /// Approvals that wait in the journals of other agents, oldest first; `None` if they cannot be listed.
     async fn waiting_elsewhere(&self) -> Option<Vec<ApprovalView>> {
-        let query = ListQuery {
+        let mut query = ListQuery {
             state: Some(RunState::AwaitingApproval),
-            limit: Some(MAX_RUNS),
+            limit: Some(PAGE),
             ..ListQuery::default()
         };
-        let page = match self.list(query).await {
-            Ok(page) => page,
-            Err(error) => {
-                tracing::warn!(%error, "approvals of other agents cannot be listed");
-                return None;
+        let mut runs = Vec::new();
+        for _ in 0..MAX_PAGES {
+            let page = match self.list(query.clone()).await {
+                Ok(page) => page,
+                Err(error) => {
+                    tracing::warn!(%error, "approvals of other agents cannot be listed");
+                    return None;
+                }
+            };
+            runs.extend(page.runs);
+            if page.next.is_none() || runs.len() >= MAX_RUNS {
+                break;
             }
-        };
-        let runs = page.runs.into_iter().filter(|run| run.agent != CORTEX);
+            query.page_token = page.next;
+        }
+        let runs = runs.into_iter().filter(|run| run.agent != CORTEX);
         let mut waiting: Vec<ApprovalView> = runs.flat_map(|run| run.approvals).collect();
         waiting.sort_by_key(|approval| approval.asked_at);
         Some(waiting)

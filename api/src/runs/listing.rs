@@ -15,6 +15,7 @@ use super::{
     merging::Merge,
     reading::{ANSWER, Shelf},
     resources::{ListQuery, RunPage, RunState, RunView},
+    sketched::state_of,
 };
 
 /// The runs of a page, if nothing is said.
@@ -148,6 +149,10 @@ impl Inner {
             };
             let is_shown = |view: &RunView| view.id == listed.run.as_str();
             if listed.strategy == RESULTS || page.runs.iter().any(is_shown) {
+                continue;
+            }
+            // Told by the row alone, so that no event is read of the others.
+            if query.state.is_some_and(|state| state != state_of(&listed)) {
                 continue;
             }
             match shelf.sketch(&listed).await {

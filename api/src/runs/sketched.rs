@@ -36,7 +36,7 @@ impl Shelf {
                 view.approvals.extend(asked_for(&view.id, &asked));
             }
         }
-        view.state = state(listed.state, &summary);
+        view.state = state_of(listed);
         view.phase = phase(listed, &summary);
         view.tokens = summary.spent.tokens;
         view.tokens_estimated = summary.spent.is_estimated;
@@ -54,15 +54,16 @@ impl Shelf {
     }
 }
 
-fn state(state: State, summary: &Summary) -> RunState {
-    match (state, summary.stopping) {
+/// State of the run of a row.
+pub(super) fn state_of(listed: &ListedRun) -> RunState {
+    let summary = listed.summary.as_ref();
+    let waits = || summary.is_some_and(|summary| summary.pending_approvals().next().is_some());
+    match (listed.state, summary.and_then(|summary| summary.stopping)) {
         (State::Completed, _) => RunState::Completed,
         (State::Failed, _) => RunState::Failed,
         (State::Cancelled, _) => RunState::Cancelled,
         (State::Working, Some(State::Cancelled)) => RunState::Cancelling,
-        (State::Working, None) if summary.pending_approvals().next().is_some() => {
-            RunState::AwaitingApproval
-        }
+        (State::Working, None) if waits() => RunState::AwaitingApproval,
         (State::Working, _) => RunState::Working,
     }
 }

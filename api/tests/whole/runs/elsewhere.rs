@@ -1,6 +1,7 @@
 //! Tools of other agents that a person has to allow.
 
 use std::{
+    slice,
     sync::atomic::{AtomicUsize, Ordering},
     time::Instant,
 };
@@ -8,7 +9,10 @@ use std::{
 use agenthub_sdk::{
     Tool,
     model::{Completion, ToolCall},
-    runs::journal::{Filter, ListedRun},
+    runs::{
+        self, Budget, RunStarted, StepId, StepRequest,
+        journal::{Filter, ListedRun},
+    },
 };
 
 use tokio::sync::Notify;
@@ -116,6 +120,58 @@ async fn a_person_allows_a_tool_of_another_agent_once() {
     let outcome = within(asked.outcome()).await.expect("an outcome");
     assert_eq!(outcome.text, "sent what may be sent");
     assert_eq!(sent.load(Ordering::SeqCst), 1, "only what was allowed");
+    world.end().await;
+}
+
+/// More runs at work than are looked at for one page of a list.
+#[tokio::test]
+async fn an_approval_of_a_run_behind_many_that_began_after_it_is_found() {
+    const LATER: usize = 2_001;
+    let journal = MemoryJournal::default();
+    let claim = Claim {
+        driver: "d",
+        lease: Duration::from_secs(60),
+    };
+    let first = RunEvent::Started(RunStarted {
+        strategy: "tool_loop".to_owned(),
+        input: Value::Null,
+        thread: String::new(),
+        origin: Value::Null,
+        budget: Budget::default(),
+        deadline_ms: None,
+        at_ms: 0,
+    });
+    let question = runs::Approval::new("run-0", "send", "mailer", "send", json!({"to": "ann"}));
+    let asked = RunEvent::StepBegun {
+        step: StepId::new("send"),
+        attempt: 1,
+        what: StepRequest::ApprovalAsked(question.clone()),
+        grant: Budget::default(),
+        deadline_ms: None,
+        at_ms: 1,
+    };
+    for number in 0..=LATER {
+        let run = RunId::new(format!("run-{number}"));
+        let opened = journal.open(&run, "mailer", claim, Some(&first)).await;
+        let epoch = opened.expect("it is new").epoch;
+        if number == 0 {
+            let written = journal
+                .append(&run, epoch, 1, slice::from_ref(&asked))
+                .await;
+            written.expect("it is this driver's");
+        }
+    }
+    let journal: Arc<dyn Journal> = Arc::new(journal);
+    let world = World::with(Scripted::from_fn(delegating), |settings| {
+        settings.others = Some(Arc::new(BTreeMap::from([("mailer".to_owned(), journal)])));
+    })
+    .await;
+    let mut client = serve(&world.cortex).await;
+    let request = WatchApprovalsRequest { follow: false };
+    let listed = client.watch_approvals(request).await;
+    let mut listed = listed.expect("it is served").into_inner();
+    let found = within(listed.message()).await.expect("its end");
+    assert_eq!(found.map(|approval| approval.id), Some(question.id));
     world.end().await;
 }
 
