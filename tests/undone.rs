@@ -1,5 +1,6 @@
 //! Requests of which nothing, or not all, was done: each command says so with its exit code.
 
+mod attached;
 mod teams;
 
 use std::{

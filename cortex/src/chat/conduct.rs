@@ -5,7 +5,7 @@ use std::sync::Arc;
 use agenthub_sdk::{
     Failure, Reply, TaskContext,
     durable::{Beginning, Conductor, Identity},
-    proto::a2a::Part,
+    proto::a2a::{Message, Part, part},
     runs::{Budget, RunId, RunOutcome, Strategy, World},
 };
 use serde_json::{Value, json};
@@ -36,6 +36,19 @@ fn key(task: &TaskContext) -> Key {
         user: task.sender().to_owned(),
         context_id: context_of(task),
     }
+}
+
+/// Everything of a message that is no text, in order. Files are not read: a mark stands for each.
+fn attached(message: &Message) -> impl Iterator<Item = Value> {
+    let parts = message.content.iter();
+    parts.filter_map(|part| match &part.part {
+        Some(part::Part::File(file)) => {
+            let told = [&*file.name, &*file.mime_type].into_iter();
+            let told: Vec<&str> = told.filter(|text| !text.is_empty()).collect();
+            Some(format!("[a file left out: {}]", told.join(", ")).into())
+        }
+        _ => part.as_data(),
+    })
 }
 
 /// Input of a turn.
@@ -70,12 +83,12 @@ impl Conductor for Chats {
         if !inbox::is_answered(task.message(), &task.routing().to_agent_id) {
             return Err(Failure::rejected("it asks Cortex for nothing"));
         }
-        let is_empty = task.text().trim().is_empty() && task.data().is_none();
+        let is_empty = task.text().trim().is_empty() && attached(task.message()).next().is_none();
         let refused = match is_empty {
             true => Some(NOTHING_SAID.to_owned()),
             false => self.0.has_room(&key(task)).err().map(|r| r.to_string()),
         };
-        let attached = bounded(task.message().data());
+        let attached = bounded(attached(task.message()));
         let input = Input {
             refused,
             ..input(task.text(), attached, &self.0.settings)
@@ -127,5 +140,34 @@ impl Conductor for Chats {
             RunOutcome::Failed { error } => Err(Failure::failed(error)),
             RunOutcome::Cancelled { .. } => Err(Failure::cancelled("cancelled")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agenthub_sdk::proto::a2a::{FilePart, Role};
+
+    use super::*;
+
+    /// spec: ORC-2.3
+    #[test]
+    fn files_are_marked_among_what_is_attached() {
+        let mut message = Message::new(Role::User, "look at this");
+        message.content.push(Part {
+            part: Some(part::Part::File(FilePart {
+                name: "plan.pdf".into(),
+                mime_type: "application/pdf".into(),
+                file: None,
+            })),
+            ..Part::default()
+        });
+        message.content.push(Part::data(&json!({"a": 1})));
+        assert_eq!(
+            attached(&message).collect::<Vec<_>>(),
+            [
+                json!("[a file left out: plan.pdf, application/pdf]"),
+                json!({"a": 1})
+            ]
+        );
     }
 }

@@ -221,20 +221,34 @@ pub(crate) fn bounded(data: impl Iterator<Item = Value>) -> Vec<Value> {
 }
 
 fn within(data: impl Iterator<Item = Value>, bytes: usize) -> Vec<Value> {
+    let mut data: Vec<Value> = data.collect();
+    if data.len() > MAX_PARTS {
+        let left_out = data.split_off(MAX_PARTS - 1);
+        let count = || format!("[{} more parts left out]", left_out.len());
+        data.push(left_out_mark(&left_out, count));
+    }
     let mut room = bytes;
-    data.map(|value| {
+    let within = data.into_iter().map(|value| {
         let size = value.to_string().len();
         if size > room {
-            // That an answer lacks something stays known.
-            let shortfall = Shortfall::of([&value]);
-            let mark = shortfall.map(|known| Shortfall::new(known.undone, Vec::new()).to_json());
-            return mark.unwrap_or_else(|| format!("[{size} bytes of JSON left out]").into());
+            let size = || format!("[{size} bytes of JSON left out]");
+            return left_out_mark([&value], size);
         }
         room -= size;
         value
-    })
-    .take(MAX_PARTS)
-    .collect()
+    });
+    within.collect()
+}
+
+/// Stands for what is left out. That an answer lacks something stays known.
+fn left_out_mark<'a>(
+    left_out: impl IntoIterator<Item = &'a Value>,
+    mark: impl FnOnce() -> String,
+) -> Value {
+    match Shortfall::of(left_out) {
+        Some(known) => Shortfall::new(known.undone, Vec::new()).to_json(),
+        None => mark().into(),
+    }
 }
 
 #[cfg(test)]
@@ -364,6 +378,18 @@ mod tests {
                 .as_str()
                 .is_some_and(|t| t.contains("characters left out"))
         );
+    }
+
+    #[test]
+    fn parts_beyond_the_most_are_told() {
+        let all = bounded((0..MAX_PARTS + 7).map(|n| json!({ "n": n })));
+        assert_eq!(all.len(), MAX_PARTS);
+        assert_eq!(all.last(), Some(&json!("[8 more parts left out]")));
+        let again = bounded(all.clone().into_iter());
+        assert_eq!(again, all);
+        let lacking = [json!({}), json!({"partial": true})];
+        let shortfall = bounded(lacking.into_iter().cycle().take(MAX_PARTS * 2));
+        assert!(Shortfall::of(shortfall.last()).is_some(), "{shortfall:?}");
     }
 
     #[test]

@@ -78,6 +78,12 @@ pub(crate) fn asked(shared: &Shared, task: &TaskContext, mode: Mode) -> Result<I
 
 /// The brief of who does not send one as Cortex does: the data part, with the words as the objective where it has none.
 fn of_words(task: &TaskContext) -> Result<Brief, Failure> {
+    let parts = task.message().content.iter();
+    if parts.filter(|part| part.as_text().is_none()).count() > 1 {
+        return Err(Failure::rejected(
+            "a brief is one piece of data, beside words: put all of it into that, and files as what is in them",
+        ));
+    }
     let mut data = task.data().unwrap_or_else(|| json!({}));
     if let Some(fields) = data.as_object_mut() {
         fields

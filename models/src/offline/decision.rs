@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::account::{self, Carried};
 use super::addressed::{nobody_called, unknown, unknown_part};
+use super::passages::short;
 use super::sums;
 use super::words::asks_who_it_is;
 use super::{MAX_LISTED, how_to_configure};
@@ -14,6 +15,9 @@ use crate::{PromptMessage, PromptPart, PromptRole, Request, Undone};
 
 /// Task type of an agent of which neither skills nor task types are known.
 const ANY_TASK: &str = "task";
+
+/// The words of one piece of data that are told.
+const MOST_OF_DATA: usize = 12;
 
 /// The decision as JSON: what to delegate, or what to say. And how much of the request it leaves undone, beside what the
 /// results of agents lack.
@@ -72,13 +76,20 @@ pub(super) fn decide(request: &Request, words: &str) -> (Value, Option<Undone>) 
             .map(|index| (&agents[index], &cards[index]));
         let is_left_out = !(away.is_empty() && unknown.is_empty());
         let undone = is_left_out.then_some(Undone::Part);
-        return (delegate(words, attached(request), chosen, &away), undone);
+        return (
+            delegate(words, Attached::of(request).handed, chosen, &away),
+            undone,
+        );
     }
-    if let Some(counted) = sums::answer(words) {
-        return (respond(&counted), None);
-    }
-    if asks_who_it_is(words) {
-        return (respond(&introduction(&agents)), None);
+    let own = sums::answer(words).or_else(|| asks_who_it_is(words).then(|| introduction(&agents)));
+    if let Some(answer) = own {
+        return match Attached::of(request).handed_to_nobody() {
+            Some(left_out) => (
+                respond(&format!("{answer}\n{left_out}")),
+                Some(Undone::Part),
+            ),
+            None => (respond(&answer), None),
+        };
     }
     undone(format!(
         "I found no agent for that. {}",
@@ -98,28 +109,74 @@ fn open(request: &Request, words: &str, results: &[Outcome], cards: &[Card<'_>])
         // That is said already.
         false => None,
     };
-    let of_data = attached(request).map(|data| {
-        let names = data.keys().map(String::as_str).collect::<Vec<_>>();
-        format!(
-            "(The data that came along, {}, went with the request. No language model looked whether all of it was taken: name the agent \
-             that it is for, and its card tells.)",
-            names.join(", ")
-        )
-    });
-    let open: Vec<String> = of_words.into_iter().chain(of_data).collect();
+    let attached = Attached::of(request);
+    let of_data = [attached.handed_on(), attached.left_out()];
+    let open: Vec<String> = of_words
+        .into_iter()
+        .chain(of_data.into_iter().flatten())
+        .collect();
     (!open.is_empty()).then(|| open.join("\n"))
 }
 
-/// The object that came with the user's last words as data.
-fn attached(request: &Request) -> Option<&Map<String, Value>> {
-    let said =
-        |message: &&PromptMessage| message.role == PromptRole::User && message.text().is_some();
-    let last = request.messages.iter().rev().find(said)?;
-    let mut objects = last.parts.iter().filter_map(|part| match part {
-        PromptPart::Data { label, value } if label == "attached" => value.as_object(),
-        _ => None,
-    });
-    objects.next()
+/// Data that came with the user's last words.
+struct Attached<'a> {
+    /// The first object: an agent is handed one.
+    handed: Option<&'a Map<String, Value>>,
+    /// Everything else, in order.
+    left: Vec<&'a Value>,
+}
+
+impl<'a> Attached<'a> {
+    fn of(request: &'a Request) -> Self {
+        let said = |message: &&PromptMessage| {
+            message.role == PromptRole::User && message.text().is_some()
+        };
+        let last = request.messages.iter().rev().find(said);
+        let parts = last.into_iter().flat_map(|message| &message.parts);
+        let mut left: Vec<&Value> = parts
+            .filter_map(|part| match part {
+                PromptPart::Data { label, value } if label == "attached" => Some(value),
+                _ => None,
+            })
+            .collect();
+        let object = left.iter().position(|value| value.is_object());
+        let handed = object.and_then(|at| left.remove(at).as_object());
+        Self { handed, left }
+    }
+
+    /// The sentence on what was handed to the agents that were asked.
+    fn handed_on(&self) -> Option<String> {
+        let names: Vec<&str> = self.handed?.keys().map(String::as_str).collect();
+        Some(format!(
+            "(The data that came along, {}, went with the request. No language model looked whether all of it was taken: name the agent \
+             that it is for, and its card tells.)",
+            names.join(", ")
+        ))
+    }
+
+    /// The sentence on what no agent was handed.
+    fn left_out(&self) -> Option<String> {
+        let left = told(self.left.iter().map(|value| value.to_string()))?;
+        Some(format!(
+            "(Nobody was handed what else came along: {left}. A request takes one object of data: put all of it into that.)"
+        ))
+    }
+
+    /// The sentence on the data where nobody was asked.
+    fn handed_to_nobody(&self) -> Option<String> {
+        let handed = self.handed.map(|object| json!(object).to_string());
+        let all = handed
+            .into_iter()
+            .chain(self.left.iter().map(|value| value.to_string()));
+        let all = told(all)?;
+        Some(format!("(Nobody looked at the data that came along: {all}.)"))
+    }
+}
+
+/// Pieces of data in a line, each shortened; `None` without any.
+fn told(data: impl Iterator<Item = String>) -> Option<String> {
+    let all: Vec<String> = data.map(|one| short(&one, MOST_OF_DATA)).collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 /// Answer where nothing is done, with the reason.

@@ -274,6 +274,69 @@ fn data_that_comes_with_a_request_is_handed_on_and_counts_as_looked_at_by_nobody
     assert_eq!(decide(&request, words).1, Some(Undone::Part));
 }
 
+fn attach(request: &mut Request, data: &[Value]) {
+    let said = request.messages.last_mut().expect("the words");
+    said.parts.extend(data.iter().map(|value| PromptPart::Data {
+        label: "attached".to_owned(),
+        value: value.clone(),
+    }));
+}
+
+/// spec: ORC-2.3
+#[test]
+fn data_beside_the_object_that_is_handed_on_is_told_to_be_left_out() {
+    let (first, second, mark) = (
+        json!({"draft": "It rains."}),
+        json!({"title": "Rain"}),
+        json!("[20000 bytes of JSON left out]"),
+    );
+    let words = "please proofread this";
+    for (data, handed, left) in [
+        (
+            vec![first.clone(), second.clone()],
+            &first,
+            vec!["{\"title\":\"Rain\"}"],
+        ),
+        (
+            vec![mark.clone(), second.clone(), first.clone()],
+            &second,
+            vec!["20000 bytes", "It rains."],
+        ),
+        (
+            vec![mark],
+            &json!({"text": words}),
+            vec!["20000 bytes"],
+        ),
+    ] {
+        let mut request = request(words);
+        attach(&mut request, &data);
+        assert_eq!(&actions(&request)[0]["payload"], handed);
+        let results = json!([{"agent": "writer", "state": "completed", "text": "Fine."}]);
+        request
+            .messages
+            .push(PromptMessage::data("results", results));
+        let said = response(&request);
+        for part in left.into_iter().chain(["Nobody was handed what else came along"]) {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        assert_eq!(decide(&request, words).1, Some(Undone::Part), "{data:?}");
+    }
+}
+
+/// spec: ORC-2.3
+#[test]
+fn data_with_words_for_nobody_is_told_to_be_looked_at_by_nobody() {
+    for words in ["hello", "what is 7 times 6?"] {
+        let mut request = request(words);
+        attach(&mut request, &[json!({"draft": "It rains."}), json!("note")]);
+        let said = response(&request);
+        for part in ["Nobody looked at the data", "It rains.", "\"note\""] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        assert_eq!(decide(&request, words).1, Some(Undone::Part), "{words}");
+    }
+}
+
 /// spec: ORC-2.1
 #[test]
 fn who_is_addressed_beside_others_and_is_no_agent_is_named() {
