@@ -89,7 +89,8 @@ impl Forms {
     }
 
     /// The form that a request is to be answered with, and the request's data with defaults: that of the skill, given by id or name, where
-    /// the request comes with data for it. Otherwise somebody just talks.
+    /// the request comes with data for it. A request without a task type is for the only skill that has anything of its data. Otherwise
+    /// somebody just talks.
     ///
     /// # Errors
     ///
@@ -100,25 +101,52 @@ impl Forms {
         task_type: &str,
         input: Option<Value>,
     ) -> Result<Option<(&Filled, Value)>, String> {
-        let Some(filled) = self.of(card, task_type) else {
+        let Some(input) = input else {
             return Ok(None);
         };
-        let Some(input) = input.filter(|input| filled.is_for(input)) else {
+        let meant = match task_type.is_empty() {
+            true => self.only_one_for(&input),
+            false => self.named(card, task_type),
+        };
+        let Some((skill, filled)) = meant.filter(|(_, filled)| filled.is_for(&input)) else {
             return Ok(None);
+        };
+        let named = if task_type.is_empty() {
+            skill
+        } else {
+            task_type
         };
         match &filled.input {
             None => Ok(Some((filled, input))),
-            Some(takes) => Ok(Some((filled, takes.filled(task_type, input)?))),
+            Some(takes) => Ok(Some((filled, takes.filled(named, input)?))),
+        }
+    }
+
+    /// The skill that takes this data, where it is one alone: it has all that the skill requires. Where none does, the only one that has
+    /// anything of the data.
+    fn only_one_for(&self, input: &Value) -> Option<(&str, &Filled)> {
+        let all = self.0.iter().map(|(id, filled)| (&**id, filled));
+        let (fitting, akin): (Vec<_>, Vec<_>) = all
+            .filter(|(_, filled)| filled.input.is_some() && filled.is_for(input))
+            .partition(|(_, filled)| filled.fits(input));
+        match (fitting.as_slice(), akin.as_slice()) {
+            ([only], _) | ([], [only]) => Some(*only),
+            _ => None,
         }
     }
 
     /// The form of a skill, given by id or name.
     pub(crate) fn of(&self, card: &AgentCard, task_type: &str) -> Option<&Filled> {
+        self.named(card, task_type).map(|(_, filled)| filled)
+    }
+
+    fn named(&self, card: &AgentCard, task_type: &str) -> Option<(&str, &Filled)> {
         let is_meant = |id: &&String| {
             let skill = card.skills.iter().find(|skill| skill.id == **id);
             **id == task_type || skill.is_some_and(|skill| skill.name == task_type)
         };
-        self.0.get(self.0.keys().find(is_meant)?)
+        let id = self.0.keys().find(is_meant)?;
+        Some((id, self.0.get(id)?))
     }
 }
 
@@ -151,6 +179,12 @@ impl Filled {
             None => input.is_object(),
             Some(takes) => takes.is_for(input),
         }
+    }
+
+    /// True if this is all that the skill requires.
+    fn fits(&self, input: &Value) -> bool {
+        let takes = self.input.as_ref();
+        takes.is_none_or(|takes| takes.filled("", input.clone()).is_ok())
     }
 
     /// Tells whether the model's answer can be used, and what it becomes.
@@ -255,7 +289,7 @@ mod tests {
         assert_eq!(wanted("count.all", None), Ok(false));
         assert_eq!(wanted("count.all", Some(json!({"text": "hi"}))), Ok(false));
         assert_eq!(wanted("count.all", Some(json!(["of"]))), Ok(false));
-        assert_eq!(wanted("", Some(json!({"of": "x"}))), Ok(false));
+        assert_eq!(wanted("", Some(json!({"of": "x"}))), Ok(true));
         let error = wanted("count.all", Some(json!({"of": 3}))).expect_err("no string");
         assert!(error.contains("at \"/of\""), "{error}");
     }
@@ -291,6 +325,39 @@ mod tests {
             };
             assert!(reason.contains(part), "{reason}");
         }
+    }
+
+    /// spec: ORC-2.3
+    #[test]
+    fn data_without_a_task_type_is_for_the_only_skill_that_takes_it() {
+        let takes = |required: &str| {
+            let named = json!({required: {"type": "string"}, "language": {}});
+            json!({"type": "object", "properties": named, "required": [required]})
+        };
+        let card = Card::new("a", "")
+            .skill(Skill::new("review", "Review", ""))
+            .input_schema("review", takes("draft"))
+            .skill(Skill::new("write", "Write", ""))
+            .input_schema("write", takes("brief"));
+        let card: AgentCard = card.into();
+        let form = |skill: &str| (skill.to_owned(), Arc::new(Count) as Arc<dyn Form>);
+        let forms = Forms::new(&card, vec![form("review"), form("write")]).expect("they fit");
+        let wanted = |input: Value| {
+            let found = forms.wanted(&card, "", Some(input));
+            found.map(|found| found.map(|(filled, _)| filled.asked().name))
+        };
+        assert_eq!(wanted(json!({"draft": "a"})), Ok(Some("review".into())));
+        let both = json!({"brief": "a", "language": "en"});
+        assert_eq!(wanted(both), Ok(Some("write".into())));
+        for for_nobody in [
+            json!({"language": "en"}),
+            json!({"draft": "a", "brief": "b"}),
+            json!({"colour": "red"}),
+        ] {
+            assert_eq!(wanted(for_nobody.clone()), Ok(None), "{for_nobody}");
+        }
+        let wrong = wanted(json!({"draft": 7})).expect_err("it is no text");
+        assert!(wrong.contains("what review takes"), "{wrong}");
     }
 
     #[test]
