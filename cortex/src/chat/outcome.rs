@@ -282,7 +282,9 @@ mod tests {
     /// The answer that the offline model makes of this item of the prompt's `results` block.
     async fn told_offline(result: Value) -> String {
         let results = Value::Array(vec![result]);
+        let agents = json!([{"id": "a", "description": "Can go"}]);
         let messages = vec![
+            PromptMessage::data("agents", agents),
             PromptMessage::user("go"),
             PromptMessage::data("results", results),
         ];

@@ -1,13 +1,15 @@
 //! Account of a request: the parts of its words that nothing shows to be done.
 //!
 //! It fails closed. A request is accounted for if it is one errand, and its result says more than the request did, or only repeats it where
-//! that is what was asked for. Of all else it is said what nobody looked at. Where a text that is to be repeated stands without quotation
-//! marks, a word that may say how makes it unknown where the text ends.
+//! that is what was asked for. A word of an errand that is neither among those of the agent or tool, nor in its arguments or its result, shows
+//! that it wants something else or more. Of all that it is said what nobody looked at. Where a text that is to be repeated stands in quotation marks or
+//! behind a colon, every other word but those that point at it may say how to repeat it. Where it stands without, a word that may say how
+//! makes it unknown where the text ends.
 
 use std::collections::BTreeSet;
 
 use super::words::{clauses, cut};
-use crate::relevance::{Card, goes_by};
+use crate::relevance::{Card, goes_by, stems};
 
 /// Words that address somebody.
 const ADDRESS: [&str; 5] = ["ask", "tell", "have", "let", "use"];
@@ -22,6 +24,23 @@ const OFTEN: [&str; 12] = [
 ];
 /// Errands that want their own words back.
 const REPEATING: [&str; 3] = ["echo", "repeat", "say"];
+/// Words that point at a text and say nothing else of it.
+const POINTING: [&str; 14] = [
+    "this",
+    "that",
+    "it",
+    "the",
+    "following",
+    "text",
+    "words",
+    "message",
+    "after",
+    "me",
+    "what",
+    "i",
+    "say",
+    "back",
+];
 /// Prepositions and conjunctions that say how something is done.
 const HOW: [&str; 20] = [
     "in", "into", "as", "like", "with", "without", "using", "by", "until", "till", "but", "auf",
@@ -29,6 +48,14 @@ const HOW: [&str; 20] = [
 ];
 /// Ends of adverbs of manner.
 const MANNER: [&str; 3] = ["ly", "wards", "weise"];
+
+/// Marks around quotations.
+const QUOTES: [char; 6] = ['"', '“', '”', '„', '«', '»'];
+
+/// Words that turn an errand round.
+const NEGATIONS: [&str; 8] = [
+    "no", "not", "never", "nobody", "nothing", "nicht", "kein", "keine",
+];
 
 /// Stands for a quotation within an instruction.
 const QUOTATION: &str = "quotation";
@@ -39,6 +66,8 @@ pub(super) struct Carried<'a> {
     pub(super) card: Option<Card<'a>>,
     /// The text of the result.
     pub(super) text: &'a str,
+    /// The arguments of a tool that were taken from the words.
+    pub(super) arguments: String,
 }
 
 /// The sentence on what nobody looked at; `None` if the results account for the whole request.
@@ -59,11 +88,12 @@ pub(super) fn open(words: &str, carried: &[Carried<'_>]) -> Option<String> {
         () => {
             let first = said.first().map(String::as_str);
             match first.is_some_and(|first| REPEATING.contains(&first)) {
-                true => not_repeated(&said[1..], carried)?,
-                false => {
-                    carried.iter().find(|one| repeats(words, one))?;
-                    "what came back says no more than the request".to_owned()
-                }
+                true => not_repeated(words, &said[1..], carried)?,
+                false => match (unaccounted(errand, carried), is_repeated(words, carried)) {
+                    (Some(word), _) => format!("nothing shows that \"{word}\" was looked at"),
+                    (None, true) => "what came back says no more than the request".to_owned(),
+                    (None, false) => return None,
+                },
             }
         }
     };
@@ -76,15 +106,29 @@ pub(super) fn open(words: &str, carried: &[Carried<'_>]) -> Option<String> {
 
 /// The words without quotations and without the material behind a colon.
 fn instruction(words: &str) -> String {
-    let mut outside = String::new();
-    for (number, piece) in words.split(['"', '“', '”', '„', '«', '»']).enumerate() {
-        match number % 2 {
-            0 => outside.push_str(piece),
-            _ => outside.push_str(QUOTATION),
-        }
-    }
+    let outside = outside(words);
     let head = outside.split_once(": ").map(|(head, _)| head.to_owned());
     head.unwrap_or(outside)
+}
+
+/// The words with a mark in place of each quotation.
+fn outside(words: &str) -> String {
+    let pieces = words.split(QUOTES).enumerate();
+    let pieces = pieces.map(|(number, piece)| if number % 2 == 0 { piece } else { QUOTATION });
+    pieces.collect()
+}
+
+/// The text that is to be repeated where it is marked as such, and the words behind the colon that stand beside it.
+fn marked_text(words: &str) -> Option<(String, Vec<String>)> {
+    let quotations: Vec<&str> = words.split(QUOTES).skip(1).step_by(2).collect();
+    let behind = |text: &str| text.split_once(": ").map(|(_, behind)| behind.to_owned());
+    match quotations.is_empty() {
+        true => behind(words).map(|text| (text, Vec::new())),
+        false => {
+            let beside = behind(&outside(words)).unwrap_or_default();
+            Some((quotations.join(" "), plain_words(&beside.to_lowercase())))
+        }
+    }
 }
 
 /// The instruction behind the names of those who are addressed ("ask NAME and NAME to …").
@@ -107,26 +151,60 @@ fn errand<'w>(instruction: &'w str, cards: &[&Card<'_>]) -> &'w str {
     rest.strip_prefix("to ").unwrap_or(rest)
 }
 
-/// The reason why a text to repeat may not be what came back.
-fn not_repeated(text: &[String], carried: &[Carried<'_>]) -> Option<String> {
-    let is_manner = |word: &String| {
-        HOW.contains(&&**word)
-            || MANNER
-                .iter()
-                .any(|end| word.len() > 4 && word.ends_with(end))
+/// The reason why a text to repeat may not be what came back. `errand` has the words of the instruction behind the verb.
+fn not_repeated(words: &str, errand: &[String], carried: &[Carried<'_>]) -> Option<String> {
+    let (text, how) = match marked_text(words) {
+        Some((text, beside)) => {
+            let mut others = errand.iter().chain(&beside);
+            let how = others.find(|word| *word != QUOTATION && !POINTING.contains(&&***word));
+            let how = how.map(|word| format!("\"{word}\" may say how to repeat it"));
+            (plain_words(&text.to_lowercase()), how)
+        }
+        None => {
+            let how = errand.iter().skip(1).find(|word| is_manner(word));
+            let how = how
+                .map(|word| format!("\"{word}\" may belong to the text, or say how to repeat it"));
+            (errand.to_vec(), how)
+        }
     };
-    if let Some(word) = text.iter().skip(1).find(|word| is_manner(word)) {
-        return Some(format!(
-            "\"{word}\" may belong to the text, or say how to repeat it"
-        ));
-    }
     let is_back = |one: &Carried<'_>| {
         let said = plain_words(&one.text.to_lowercase());
-        text.iter()
-            .all(|word| word == QUOTATION || said.contains(word))
+        text.iter().all(|word| said.contains(word))
     };
     let is_lacking = carried.iter().any(|one| !is_back(one));
-    is_lacking.then(|| "what came back lacks words of the text".to_owned())
+    how.or_else(|| is_lacking.then(|| "what came back lacks words of the text".to_owned()))
+}
+
+fn is_manner(word: &str) -> bool {
+    HOW.contains(&word) || (word.len() > 4 && MANNER.iter().any(|end| word.ends_with(end)))
+}
+
+/// The first word of the errand that is of nobody who was asked, and in no argument and no result.
+fn unaccounted<'w>(errand: &'w str, carried: &[Carried<'_>]) -> Option<&'w str> {
+    let mut known = stems(QUOTATION);
+    for one in carried {
+        let card = one.card.iter();
+        let skills = card.clone().flat_map(|card| &card.skills);
+        let of_skills = skills.flat_map(|skill| {
+            let lists = skill.tags.iter().chain(&skill.examples).copied();
+            [skill.id, skill.name, skill.description]
+                .into_iter()
+                .chain(lists)
+        });
+        let own = card.flat_map(|card| [card.id, card.name, card.description]);
+        let said = [one.text, &one.arguments];
+        known.extend(own.chain(of_skills).chain(said).flat_map(stems));
+    }
+    let is_negation = |word: &str| NEGATIONS.contains(&&*word.to_lowercase());
+    let words = errand.split(|c: char| !c.is_alphanumeric());
+    words
+        .filter(|word| !word.is_empty())
+        .find(|word| is_negation(word) || !stems(word).is_subset(&known))
+}
+
+/// True if a result says no more than the request.
+fn is_repeated(words: &str, carried: &[Carried<'_>]) -> bool {
+    carried.iter().any(|one| repeats(words, one))
 }
 
 /// True if every word of the result is one of the request, or of the names that the agent's skills have.
@@ -173,8 +251,49 @@ mod tests {
     }
 
     fn is_open(words: &str, text: &str) -> bool {
-        let card = Some(echo());
-        open(words, &[Carried { card, text }]).is_some()
+        is_open_for(echo(), words, text, "")
+    }
+
+    fn is_open_for(card: Card<'_>, words: &str, text: &str, arguments: &str) -> bool {
+        let carried = Carried {
+            card: Some(card),
+            text,
+            arguments: arguments.to_owned(),
+        };
+        open(words, &[carried]).is_some()
+    }
+
+    /// spec: ORC-2.1
+    #[test]
+    fn words_that_nobody_speaks_of_are_not_accounted_for() {
+        let berths = || Card {
+            id: "berth_of",
+            description: "Berth of a ship by its name",
+            ..Card::default()
+        };
+        let found = "{\"berth\": 7}";
+        for words in [
+            "which berth has the ship \"Aurora\"?",
+            "the berths of ship=Aurora",
+            "Berth: Aurora",
+        ] {
+            assert!(
+                !is_open_for(berths(), words, found, "ship Aurora"),
+                "{words}"
+            );
+        }
+        for words in [
+            "move ship \"Aurora\" to berth 9",
+            "delete the berth of \"Aurora\"",
+            "the berth of \"Aurora\" in French",
+            "is the berth of \"Aurora\" free?",
+            "not the berth of \"Aurora\"",
+        ] {
+            assert!(
+                is_open_for(berths(), words, found, "ship Aurora"),
+                "{words}"
+            );
+        }
     }
 
     /// spec: ORC-2.1
@@ -186,7 +305,7 @@ mod tests {
             "please echo hi.",
             "Bitte echo guten Morgen",
             "ask agent_echo to say \"I am in London\"",
-            "say in the text: I am in London",
+            "echo this text: I am in London",
             "ask agent_echo to say hi",
             "ask agent_echo to echo good morning",
             "Repeat what I say: hi, you. And you!",
@@ -203,6 +322,11 @@ mod tests {
             "echo hi backwards",
             "ask agent_echo to say good morning like a pirate",
             "say hi slowly",
+            "say in the text: I am in London",
+            "echo this louder: hi",
+            "echo \"hi\" reversed",
+            "echo reversed: \"hi\"",
+            "repeat this: \"hi\" in capitals",
             "sag hi auf Deutsch",
             "say it three times",
             "sag hallo und backe Brot",
@@ -213,8 +337,26 @@ mod tests {
             assert!(is_open(words, &format!("Echo: {words}")), "{words}");
         }
         assert!(is_open("echo hi there", "hi"), "a word is missing");
-        assert!(!is_open("what is the time", "It is ten."));
-        assert!(!is_open("shout good morning", "GOOD MORNING"));
-        assert!(!is_open("light the lamp", ""), "it has done it");
+        assert!(is_open("echo \"hi there\"", "hi"), "a word is missing");
+        assert!(is_open("repeat this: hi there", "hi"), "a word is missing");
+        let does = |description| Card {
+            id: "a",
+            description,
+            ..Card::default()
+        };
+        let clock = does("Tells the time");
+        assert!(!is_open_for(clock, "what is the time", "It is ten.", ""));
+        let shout = does("Makes a text louder; shouts");
+        assert!(!is_open_for(
+            shout,
+            "shout good morning",
+            "GOOD MORNING",
+            ""
+        ));
+        let lamp = does("Lights lamps");
+        assert!(
+            !is_open_for(lamp, "light the lamp", "", ""),
+            "it has done it"
+        );
     }
 }

@@ -102,9 +102,12 @@ fn open(request: &Request, words: &str, results: &[Outcome], cards: &[Card<'_>])
     let carried = results.iter().map(|result| Carried {
         card: cards.iter().find(|card| card.id == result.agent).cloned(),
         text: result.text.as_deref().unwrap_or_default(),
+        // An agent is handed all of the words, whatever it takes from them.
+        arguments: String::new(),
     });
     let carried: Vec<Carried<'_>> = carried.collect();
-    let of_words = match unknown(words, cards).is_empty() {
+    let is_completed = results.iter().any(|result| result.state == "completed");
+    let of_words = match is_completed && unknown(words, cards).is_empty() {
         true => account::open(words, &carried),
         // That is said already.
         false => None,
@@ -128,9 +131,8 @@ struct Attached<'a> {
 
 impl<'a> Attached<'a> {
     fn of(request: &'a Request) -> Self {
-        let said = |message: &&PromptMessage| {
-            message.role == PromptRole::User && message.text().is_some()
-        };
+        let said =
+            |message: &&PromptMessage| message.role == PromptRole::User && message.text().is_some();
         let last = request.messages.iter().rev().find(said);
         let parts = last.into_iter().flat_map(|message| &message.parts);
         let mut left: Vec<&Value> = parts
@@ -169,7 +171,9 @@ impl<'a> Attached<'a> {
             .into_iter()
             .chain(self.left.iter().map(|value| value.to_string()));
         let all = told(all)?;
-        Some(format!("(Nobody looked at the data that came along: {all}.)"))
+        Some(format!(
+            "(Nobody looked at the data that came along: {all}.)"
+        ))
     }
 }
 

@@ -302,11 +302,7 @@ fn data_beside_the_object_that_is_handed_on_is_told_to_be_left_out() {
             &second,
             vec!["20000 bytes", "It rains."],
         ),
-        (
-            vec![mark],
-            &json!({"text": words}),
-            vec!["20000 bytes"],
-        ),
+        (vec![mark], &json!({"text": words}), vec!["20000 bytes"]),
     ] {
         let mut request = request(words);
         attach(&mut request, &data);
@@ -316,7 +312,10 @@ fn data_beside_the_object_that_is_handed_on_is_told_to_be_left_out() {
             .messages
             .push(PromptMessage::data("results", results));
         let said = response(&request);
-        for part in left.into_iter().chain(["Nobody was handed what else came along"]) {
+        for part in left
+            .into_iter()
+            .chain(["Nobody was handed what else came along"])
+        {
             assert!(said.contains(part), "{part}: {said}");
         }
         assert_eq!(decide(&request, words).1, Some(Undone::Part), "{data:?}");
@@ -328,7 +327,10 @@ fn data_beside_the_object_that_is_handed_on_is_told_to_be_left_out() {
 fn data_with_words_for_nobody_is_told_to_be_looked_at_by_nobody() {
     for words in ["hello", "what is 7 times 6?"] {
         let mut request = request(words);
-        attach(&mut request, &[json!({"draft": "It rains."}), json!("note")]);
+        attach(
+            &mut request,
+            &[json!({"draft": "It rains."}), json!("note")],
+        );
         let said = response(&request);
         for part in ["Nobody looked at the data", "It rains.", "\"note\""] {
             assert!(said.contains(part), "{part}: {said}");

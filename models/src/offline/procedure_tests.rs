@@ -223,7 +223,8 @@ fn whoever_names_one_agent_gets_that_one_alone() {
     let checking = go_on(&mut request, &[from("critic", "Short.")]);
     let expected = json!({"task": "ask the critic to check this: It rains.", "draft": "It rains."});
     assert_eq!(checking, [("agent_critic".to_owned(), expected)]);
-    assert_eq!(said(&request), "critic says: Short.");
+    let told = said(&request);
+    assert!(told.starts_with("critic says: Short."), "{told}");
 
     let words = "ask the critic about the 10:00 train, see http://x.org";
     let mut timed = asked(EDITOR, words);

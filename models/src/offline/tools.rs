@@ -148,6 +148,7 @@ fn open(request: &Request, turn: &Turn<'_>) -> Option<String> {
                 .unwrap_or(value)
                 .as_str()
                 .unwrap_or("ended"),
+            arguments: taken(request, turn, tool),
         });
         carried.collect()
     };
@@ -160,6 +161,23 @@ fn open(request: &Request, turn: &Turn<'_>) -> Option<String> {
             .iter()
             .find_map(|(tool, words)| account::open(words, &of(&tool.name))),
     }
+}
+
+/// The arguments of the calls of a tool, without those that are all of the words. An agent is handed those, whatever it takes from them.
+fn taken(request: &Request, turn: &Turn<'_>, name: &str) -> String {
+    let is_agent = |tool: &&ToolSpec| tool.name == name && tool.agent.is_some();
+    if request.tools.iter().any(|tool| is_agent(&tool)) {
+        return String::new();
+    }
+    let calls = turn.calls().filter(|call| call.name == name);
+    let fields = calls
+        .filter_map(|call| call.arguments.as_object())
+        .flatten();
+    let fields = fields.filter(|(_, value)| value.as_str() != Some(turn.words.trim()));
+    let taken: Vec<String> = fields
+        .map(|(name, value)| format!("{name} {value}"))
+        .collect();
+    taken.join(" ")
 }
 
 /// The procedure that the words want to be followed. Who asks who it is wants none, nor who has numbers added; whoever names one tool
