@@ -154,9 +154,13 @@ async fn publish(client: &Client, args: Publish) -> anyhow::Result<ExitCode> {
     let task_type = message.task_type().to_owned();
     let is_addressed = !routing.to_agent_id.is_empty();
     let published = client.publish(message, routing).await?;
-    if !is_addressed {
+    if let Some(event) = args.event.filter(|_| !is_addressed) {
+        output::aside(output::plain(&format!(
+            "an event of the type {event}: runs of workflows have it that wait for it, and who observes such events"
+        )));
+    } else if !is_addressed {
         let all = client.agents(ListAgentsRequest::default()).await?.agents;
-        output::aside(output::plain(&takers(&task_type, &all)));
+        output::aside(output::plain(&takers_told(&task_type, &all)));
     }
     match args.query.json.json {
         true => output::line(json!({"eventId": published.event_id}).to_string())?,
@@ -165,28 +169,28 @@ async fn publish(client: &Client, args: Publish) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Text on who takes a message that is addressed to nobody, as far as the agents that are here say it.
-fn takers(wanted: &str, agents: &[AgentEntry]) -> String {
+/// True if the agent says that it takes tasks of this type.
+fn takes(entry: &AgentEntry, wanted: &str) -> bool {
+    let card = entry.agent_card.clone().unwrap_or_default();
+    let mut skills = card.skills.iter();
+    entry.subscriptions.iter().any(|known| known == wanted)
+        || skills.any(|skill| task_type(&card, skill) == wanted)
+}
+
+/// Text on the agents that take a message that is addressed to nobody, as far as those that are here say it.
+fn takers_told(wanted: &str, agents: &[AgentEntry]) -> String {
     if wanted.is_empty() {
         return "it names no agent and no task type: only who subscribes to all messages has it, if anybody does; --to AGENT addresses one".to_owned();
     }
-    let takes = |entry: &&AgentEntry| {
-        let card = entry.agent_card.clone().unwrap_or_default();
-        let mut skills = card.skills.iter();
-        let is_here = entry.state() == AgentState::Online;
-        let subscribes = entry.subscriptions.iter().any(|known| known == wanted);
-        is_here && (subscribes || skills.any(|skill| task_type(&card, skill) == wanted))
-    };
-    let takers: Vec<&str> = agents
+    let takers = agents
         .iter()
-        .filter(takes)
-        .map(|entry| entry.agent_id.as_str())
-        .collect();
-    match takers.is_empty() {
-        true => format!(
+        .filter(|entry| entry.state() == AgentState::Online && takes(entry, wanted));
+    let takers: Vec<&str> = takers.map(|entry| entry.agent_id.as_str()).collect();
+    match takers.as_slice() {
+        [] => format!(
             "no agent that is here says that it takes tasks of the type {wanted}: nobody may have it"
         ),
-        false => format!(
+        takers => format!(
             "taken by who takes tasks of the type {wanted}: {}",
             takers.join(", ")
         ),
@@ -207,6 +211,15 @@ async fn ask(client: &Client, args: Publish, is_here: bool) -> anyhow::Result<Ex
     }
     if delegation.agent.is_empty() && delegation.capability.is_empty() {
         bail!("nobody to wait for: add --to AGENT or --task-type TYPE");
+    }
+    if delegation.agent.is_empty() {
+        let all = client.agents(ListAgentsRequest::default()).await?.agents;
+        if !all.iter().any(|entry| takes(entry, &delegation.capability)) {
+            let wanted = output::plain(&delegation.capability).into_owned();
+            bail!(
+                "no agent that is known here says that it takes tasks of the type {wanted}: nothing was sent; --to AGENT addresses one"
+            );
+        }
     }
     let mut signals = Signals::new()?;
     let pending = client.delegate(delegation).await?;
@@ -277,10 +290,10 @@ mod tests {
             ..AgentEntry::default()
         };
         let here = [entry(AgentState::Online)];
-        assert!(takers("sing", &here).ends_with("singer"));
-        assert!(takers("dance", &here).starts_with("no agent that is here"));
-        assert!(takers("sing", &[entry(AgentState::Offline)]).starts_with("no agent"));
-        assert!(takers("", &here).contains("names no agent"));
+        assert!(takers_told("sing", &here).ends_with("singer"));
+        assert!(takers_told("dance", &here).starts_with("no agent that is here"));
+        assert!(takers_told("sing", &[entry(AgentState::Offline)]).starts_with("no agent"));
+        assert!(takers_told("", &here).contains("names no agent"));
     }
 
     #[test]

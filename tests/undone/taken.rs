@@ -1,0 +1,67 @@
+//! Messages that are addressed to nobody: who takes them, and nobody.
+
+use std::time::{Duration, Instant};
+
+use crate::harness::System;
+
+/// spec: HUB-3
+#[test]
+fn publish_says_who_takes_what_is_addressed_to_nobody() {
+    let (system, _up) = System::up();
+    let publish = |args: &[&str]| system.run(&[&["publish"][..], args].concat(), "");
+    for (args, says) in [
+        (
+            &["--task-type", "echo_request", "hi"][..],
+            "taken by who takes tasks of the type echo_request: agent_echo",
+        ),
+        (
+            &["--task-type", "paint", "the fence"],
+            "no agent that is here says that it takes tasks of the type paint",
+        ),
+        (&["hi"], "it names no agent and no task type"),
+        (
+            &["--event", "tide.high", "hi"],
+            "an event of the type tide.high: runs of workflows have it that wait for it",
+        ),
+    ] {
+        let sent = publish(args);
+        assert_eq!(sent.code, Some(0), "{sent:?}");
+        assert!(sent.stderr.contains(says), "{args:?}: {sent:?}");
+    }
+    let echoed = publish(&["--task-type", "echo_request", "--wait", "hi"]);
+    assert_eq!(echoed.code, Some(0), "{echoed:?}");
+    let began = Instant::now();
+    let nobody = publish(&["--task-type", "paint", "--wait", "the fence"]);
+    assert_eq!((nobody.code, &*nobody.stdout), (Some(1), ""), "{nobody:?}");
+    assert!(nobody.stderr.contains("nothing was sent"), "{nobody:?}");
+    assert!(began.elapsed() < Duration::from_secs(10), "{nobody:?}");
+}
+
+/// spec: ORC-2.3
+#[test]
+fn data_without_a_task_type_is_for_the_skill_that_takes_it() {
+    let (system, _up) = System::up();
+    let ask = |agent: &str, data: &str, words: &str| {
+        let args = ["publish", "--wait", "--to", agent, "--data", data, words];
+        system.run(&args, "")
+    };
+    let draft =
+        r#"{"draft": "The ferry sails at nine.", "acceptanceCriteria": ["mentions \"ferry\""]}"#;
+    let reviewed = ask("qa", draft, "");
+    assert!(
+        reviewed.stdout.contains("mentions \"ferry\": pass"),
+        "{reviewed:?}"
+    );
+    assert!(
+        !reviewed
+            .stdout
+            .contains("The words of the request are the draft"),
+        "{reviewed:?}"
+    );
+    let brief = r#"{"writerBrief": "The ferry sails at nine."}"#;
+    let written = ask("writer", brief, "");
+    assert_eq!(written.code, Some(0), "{written:?}");
+    let wished = ask("writer", brief, "Write it in rhymes, please");
+    assert!(wished.stdout.contains("The ferry sails"), "{wished:?}");
+    assert_eq!(wished.code, Some(3), "nobody read the words: {wished:?}");
+}
