@@ -3,10 +3,12 @@
 use std::time::SystemTime;
 
 use agenthub_sdk::proto::{
-    a2a::{Message, Role},
+    a2a::{Message, Part, Role},
     event::timestamp,
 };
-use agenthub_sdk::{Agent, AgentBuilder, Card, Failure, Skill, TaskContext};
+use agenthub_sdk::runs::Shortfall;
+use agenthub_sdk::{Agent, AgentBuilder, Card, Failure, Skill, TaskContext, model::Undone};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// The name that it has if no other is given.
@@ -48,5 +50,46 @@ async fn echo(task: TaskContext) -> Result<Message, Failure> {
         .with_metadata("created_at", now.to_string());
     let unique = Uuid::new_v4().simple();
     reply.message_id = format!("msg_echo_response_{}_{unique}", now.seconds);
+    let shortfall = unrepeated(&task.text(), task.message());
+    reply.content.extend(shortfall.as_ref().map(Part::data));
     Ok(reply)
+}
+
+/// The mark of an answer that repeats the text alone, where other content came that does not say the same.
+fn unrepeated(text: &str, message: &Message) -> Option<Value> {
+    let same = json!({ "text": text });
+    let other = message
+        .content
+        .iter()
+        .filter(|part| part.as_text().is_none());
+    let is_left = other
+        .map(Part::as_data)
+        .any(|data| data.as_ref() != Some(&same));
+    let undone = match text.trim().is_empty() {
+        true => Undone::All,
+        false => Undone::Part,
+    };
+    is_left.then(|| Shortfall::new(Some(undone), Vec::new()).to_json())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// spec: ORC-2.3
+    #[test]
+    fn what_is_no_text_is_said_not_to_be_repeated() {
+        let undone = |text: &str, data: &[Value]| {
+            let mut message = Message::new(Role::User, text);
+            message.content.extend(data.iter().map(Part::data));
+            unrepeated(text, &message).map(|mark| mark["undone"].clone())
+        };
+        assert_eq!(undone("hi", &[]), None);
+        assert_eq!(undone("hi", &[json!({"text": "hi"})]), None);
+        assert_eq!(
+            undone("hi", &[json!({"town": "Cork"})]),
+            Some("part".into())
+        );
+        assert_eq!(undone("", &[json!({"town": "Cork"})]), Some("all".into()));
+    }
 }

@@ -48,6 +48,12 @@ pub(crate) fn result<'a>(request: &'a Request, tool: &str) -> Option<&'a Value> 
     })
 }
 
+/// True if the request has words beside the data that the answer is computed from.
+fn has_unread_words(request: &Request) -> bool {
+    let words = request.last_user_text().unwrap_or_default();
+    request.data("input").is_some() && !words.trim().is_empty()
+}
+
 impl fmt::Debug for Computing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Computing")
@@ -71,7 +77,10 @@ impl LanguageModel for Computing {
             ..Completion::default()
         };
         match (self.0)(&request) {
-            Answer::Words(text) => completion.text = text,
+            Answer::Words(text) => {
+                completion.text = text;
+                completion.undone = has_unread_words(&request).then_some(Undone::Part);
+            }
             Answer::Part(text) => {
                 completion.text = text;
                 completion.undone = Some(Undone::Part);

@@ -108,9 +108,11 @@ fn a_talk_with_an_agent_says_what_of_the_brief_came_to_nothing() {
         assert!(done.stderr.contains(told), "{told}: {done:?}");
         assert!(!done.stdout.is_empty(), "{brief}: {done:?}");
     }
-    let whole = run(
+    // The rule is kept, and nobody read the question.
+    let kept = run(
         &system,
         &chat("qa", "draft: We meet on Tuesday.\nmustInclude: [Tuesday]"),
     );
-    assert_eq!(whole.code, Some(0), "{whole:?}");
+    assert_eq!(kept.code, Some(3), "{kept:?}");
+    assert!(!kept.stderr.contains("is not kept"), "{kept:?}");
 }

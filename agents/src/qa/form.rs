@@ -52,7 +52,12 @@ impl Form for Verdicts {
 pub(super) fn computed(request: &Request) -> Answer {
     if let Output::Json { .. } = request.output {
         let questions = request.data(QUESTIONS).unwrap_or(&Value::Null);
-        return Answer::Words(judge::no_opinion(questions).to_string());
+        let answer = judge::no_opinion(questions).to_string();
+        let is_asked = |list: &Value| list.as_array().is_some_and(|list| !list.is_empty());
+        return match is_asked(&questions["questions"]) {
+            true => Answer::Part(answer),
+            false => Answer::Words(answer),
+        };
     }
     let said = request.last_user_text().unwrap_or_default();
     // The words that ask for the review are no part of the draft.

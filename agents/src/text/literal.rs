@@ -11,7 +11,8 @@ use super::{
 };
 
 const IN_A_LINK: &str = "inside of a link";
-const OTHER_CASE: &str = "in small letters, where an abbreviation in capitals is meant";
+/// Doubt about a place in small letters.
+pub(crate) const OTHER_CASE: &str = "in small letters, where an abbreviation in capitals is meant";
 const ACROSS: &str = "across two paragraphs";
 const AMONG_OTHERS: &str = "among other characters of a script without spaces";
 const OTHER_MARK: &str = "without the mark at its end";

@@ -162,11 +162,16 @@ impl<'a> Phrases<'a> {
             if gaps.contains(&false) && !matches!(kind, Kind::Longer | Kind::Akin) {
                 kind = Kind::Unsure(APART);
             }
+            // A word as it is, the search for the phrase itself has seen.
+            let is_seen = literal::is_abbreviation(phrase) && kind == Kind::Spaced;
             let is_other = literal::is_abbreviation(phrase)
-                && (kind == Kind::Spaced || !text.raw[place.clone()].starts_with(phrase.trim()));
+                && !text.raw[place.clone()].starts_with(phrase.trim());
+            if is_other {
+                kind = Kind::Unsure(literal::OTHER_CASE);
+            }
             let is_in_a_link =
                 !literal::is_of_a_link(phrase) && literal::is_in_a_link(text, &place);
-            if !is_other && !is_in_a_link {
+            if !is_seen && !is_in_a_link {
                 found.push(kind, place);
             }
             if found.is_said() {

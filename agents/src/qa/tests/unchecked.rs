@@ -44,6 +44,7 @@ fn a_forbidden_word_is_found_with_other_endings_wherever_it_is_forbidden() {
         ("en", "We take your cargo with care.", "car"),
         ("en", "The cheapest of all.", "cheap"),
         ("en", "Freedom!", "free"),
+        ("en", "The harbour opens.", "OPEN"),
     ] {
         let qa = reviewed(&json!({
             "draft": draft, "language": language,
@@ -139,6 +140,7 @@ fn what_the_request_asks_for_is_told_from_what_is_always_looked_at() {
         "platform.maxTapePieces",
         "brand.forbidden.1",
         "brand.forbiden",
+        "profile",
         "criterion.1",
         "knob_distance",
     ];
@@ -273,4 +275,13 @@ fn a_criterion_of_another_shape_is_refused_with_its_place() {
         "{evidence}"
     );
     assert_eq!(found(&qa, "criterion.2").0, "pass");
+}
+
+/// spec: ORC-2.1
+#[test]
+fn who_speaks_is_a_rule_that_takes_a_model() {
+    let profile = json!({"name": "Quay Band", "tone": ["warm"]});
+    let qa = reviewed(&json!({"draft": "Come to the quay.", "clientProfile": profile}));
+    assert_eq!(check(&qa, "profile")["rule"], true);
+    assert_eq!(found(&qa, "profile").0, "not_checked");
 }
