@@ -1,4 +1,4 @@
-//! Data and files beside the words of a request: nothing of them is dropped without a word.
+//! Data beside the words of a request: nothing of them is dropped without a word.
 
 use serde_json::{Value, json};
 
@@ -25,10 +25,7 @@ fn what_comes_beside_the_words_is_handed_on_or_named() {
     assert_eq!(asked(&http, &json!([words])).1, Value::Null);
     for (beside, named) in [
         (json!({"data": {"street": "Vismarkt"}}), "Vismarkt"),
-        (
-            json!({"raw": "JVBERg==", "filename": "plan.pdf", "mediaType": "application/pdf"}),
-            "plan.pdf",
-        ),
+        (json!({"data": ["Vismarkt", "Oudegracht"]}), "Oudegracht"),
     ] {
         let (text, undone) = asked(&http, &json!([words, first, beside]));
         assert_eq!(undone, "part", "{text}");
