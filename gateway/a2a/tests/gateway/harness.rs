@@ -304,11 +304,12 @@ async fn work(task: TaskContext) -> Result<Reply, Failure> {
                 overheard(&task).await
             )))
         }
-        "quiz" => {
-            let answer = task.ask_requester("which colour?").await?.text();
+        "survey" => {
+            let colour = task.ask_requester("which colour?").await?.text();
             task.publish_update("thinking").await?;
             gate(rest).acquire().await?.forget();
-            Ok(Reply::text(answer))
+            let shape = task.ask_requester("which shape?").await?.text();
+            Ok(Reply::text(format!("a {colour} {shape}")))
         }
         "signin" => {
             tokio::select! {

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -20,12 +20,14 @@ use agenthub_a2a::{
 use agenthub_sdk::proto::a2a::{AgentCard, AgentExtension};
 use axum::{
     Router,
+    body::{Body, to_bytes},
     extract::Request,
     http::Method,
     middleware::{Next, from_fn},
+    response::Response,
     routing::get,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::{sync::Semaphore, time::sleep};
 
 use super::{Here, open, tasks_there};
@@ -201,17 +203,54 @@ async fn a_task_that_was_cancelled_while_the_hub_was_down_is_cancelled_there_aft
     stop(there, here).await;
 }
 
+/// Texts of the messages that arrive at an agent elsewhere, however often each was sent: the agent's hub knows one again that comes twice.
+#[derive(Clone, Default)]
+struct Arrived(Arc<Mutex<Vec<String>>>);
+
+impl Arrived {
+    async fn note(&self, request: Request, next: Next) -> Response {
+        let (parts, body) = request.into_parts();
+        let body = to_bytes(body, usize::MAX).await.expect("a body");
+        if let Ok(sent) = serde_json::from_slice::<Value>(&body)
+            && let Some(text) = sent["params"]["message"]["parts"][0]["text"].as_str()
+        {
+            self.0.lock().expect("no panic").push(text.to_owned());
+        }
+        next.run(Request::from_parts(parts, Body::from(body))).await
+    }
+
+    fn texts(&self) -> Vec<String> {
+        self.0.lock().expect("no panic").clone()
+    }
+}
+
+/// The hub crashes while the first question waits, while its answer is at work, and while the second question waits: each time the
+/// conversation goes on where it was, and nothing that was handed on is sent again.
+///
 /// spec: A2A 1.0.1 §3.4.3
 #[tokio::test]
 async fn an_answer_is_handed_on_once_over_a_crash() {
-    let (there, mut here) = far().await;
+    let (there, mut here) = (Behind::start().await, Here::start().await);
+    let arrived = Arrived::default();
+    let noting = arrived.clone();
+    let note = move |request: Request, next: Next| {
+        let noting = noting.clone();
+        async move { noting.note(request, next).await }
+    };
+    let served = Elsewhere::serve(there.stage.router.clone().layer(from_fn(note))).await;
+    let url = client::url(served.address);
+    here.add(&url, "far", json!({})).await.expect("it is added");
     let remote = here.remote("far").await;
-    let asked = all(remote.send_streaming_message(send("quiz once"))).await;
+    let asked = all(remote.send_streaming_message(send("survey once"))).await;
     assert_eq!(last_state(&asked), TaskState::InputRequired);
     let id = client::task_id(&asked);
-    here.crash().await;
-    here.until("far", false).await;
-    here.outside = open(&here.stage, here.folder.path()).await;
+    let crash = async |here: &mut Here| {
+        here.crash().await;
+        here.until("far", false).await;
+    };
+    let start = async |here: &mut Here| here.outside = open(&here.stage, here.folder.path()).await;
+    crash(&mut here).await;
+    start(&mut here).await;
     here.until("far", true).await;
     let sent = soon(remote.send_message(at_once("blue", &id))).await;
     sent.expect("it is taken");
@@ -219,20 +258,20 @@ async fn an_answer_is_handed_on_once_over_a_crash() {
     // The answer is at work there.
     let mut events = remote.subscribe_to_task(&id);
     until(&mut events, TaskState::Working).await;
-    here.crash().await;
-    here.until("far", false).await;
+    crash(&mut here).await;
     gate("once").add_permits(1);
-    here.outside = open(&here.stage, here.folder.path()).await;
-    let rest = all(events).await;
-    assert_eq!(last_state(&rest), TaskState::Completed, "{rest:?}");
-    assert_eq!(words(&remote, &id).await, "blue");
-    let there_now = tasks_there(&there).await;
-    assert_eq!(there_now.len(), 1);
-    let answers = there_now[0].history.iter();
-    let answers = answers.filter(|message| {
-        text(Some(message)) == "blue" && message.role() == agenthub_a2a::v1::Role::User
-    });
-    assert_eq!(answers.count(), 1, "{:?}", there_now[0].history);
+    start(&mut here).await;
+    let asked = all(events).await;
+    assert_eq!(last_state(&asked), TaskState::InputRequired, "{asked:?}");
+    assert_eq!(words(&remote, &id).await, "which shape?");
+    crash(&mut here).await;
+    start(&mut here).await;
+    here.until("far", true).await;
+    let done = done(&remote, follow_up("square", &id)).await;
+    assert_eq!(state(&done), TaskState::Completed, "{done:?}");
+    assert_eq!(words(&remote, &id).await, "a blue square");
+    assert_eq!(tasks_there(&there).await.len(), 1);
+    assert_eq!(arrived.texts(), ["survey once", "blue", "square"]);
     stop(there, here).await;
 }
 
