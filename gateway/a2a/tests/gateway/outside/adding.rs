@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tonic::{Code, Request};
 
-use super::Here;
+use super::{Here, open};
 use crate::{
     client::{self, Behind, done, send, state},
     elsewhere::Elsewhere,
@@ -168,6 +168,86 @@ async fn the_signature_of_a_card_is_looked_at() {
     );
     here.stop().await;
     there.stop().await;
+}
+
+/// An agent elsewhere that tells nothing, its card included, to whoever does not show `Bearer sk-1`; what it was shown for its card.
+async fn vault() -> (Elsewhere, Arc<Mutex<Vec<String>>>) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let noted = seen.clone();
+    let shown = |headers: &HeaderMap| {
+        let shown = headers.get("authorization").map(|v| v.to_str());
+        shown.map_or("", |v| v.expect("text")).to_owned()
+    };
+    let card = async move |headers: HeaderMap| -> Response {
+        let shown = shown(&headers);
+        noted.lock().expect("nobody panicked").push(shown.clone());
+        if shown != "Bearer sk-1" {
+            return StatusCode::UNAUTHORIZED.into_response();
+        }
+        let host = headers["host"].to_str().expect("text");
+        Json(json!({
+            "name": "Vault", "description": "Tells few", "version": "1", "capabilities": {}, "skills": [],
+            "securitySchemes": {"token": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}},
+            "securityRequirements": [{"schemes": {"token": {"list": []}}}],
+            "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
+            "supportedInterfaces": [{"url": format!("http://{host}/rpc"), "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
+        }))
+        .into_response()
+    };
+    let rpc = async move |headers: HeaderMap, Json(request): Json<Value>| -> Response {
+        if shown(&headers) != "Bearer sk-1" {
+            return StatusCode::UNAUTHORIZED.into_response();
+        }
+        let task =
+            json!({"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED"}});
+        Json(json!({"jsonrpc": "2.0", "id": request["id"], "result": {"task": task}}))
+            .into_response()
+    };
+    let router = Router::new()
+        .route("/.well-known/agent-card.json", get(card))
+        .route("/rpc", post(rpc));
+    (Elsewhere::serve(router).await, seen)
+}
+
+/// spec: A2A 1.0.1 §7.4, §8.2
+#[tokio::test]
+async fn a_card_that_is_not_for_everybody_is_fetched_with_the_credentials_of_the_reference() {
+    let mut here = Here::start().await;
+    let secrets = here.folder.path().join("secrets");
+    fs::create_dir(&secrets).expect("a folder");
+    fs::write(secrets.join("token"), "sk-1\n").expect("it is written");
+    fs::write(secrets.join("stale"), "sk-0\n").expect("it is written");
+    let (served, seen) = vault().await;
+    let url = format!("http://{}", served.address);
+    let bearer = |file: &str| json!({"kind": "bearer", "token": format!("file:{file}")});
+    for auth in [json!({}), bearer("stale")] {
+        let refused = here.add(&url, "", auth.clone()).await;
+        let refused = refused.expect_err("the card is not for this one");
+        assert!(refused.message().contains("401"), "{auth}: {refused:?}");
+    }
+    seen.lock().expect("nobody panicked").clear();
+    let added = here.add(&url, "", bearer("token")).await;
+    assert_eq!(added.expect("it is added").agent_id, "vault");
+    // Nothing is shown that was not asked for.
+    assert_eq!(
+        seen.lock().expect("nobody panicked")[..2],
+        ["", "Bearer sk-1"]
+    );
+    let remote = here.remote("vault").await;
+    let done = done(&remote, send("open")).await;
+    assert_eq!(state(&done), TaskState::Completed);
+
+    soon(here.outside.close()).await;
+    here.until("vault", false).await;
+    here.outside = open(&here.stage, here.folder.path()).await;
+    here.until("vault", true).await;
+    let list = fs::read_to_string(here.folder.path().join("outside-agents.json"));
+    let list = list.expect("a file");
+    assert!(
+        list.contains("file:token") && !list.contains("sk-1"),
+        "{list}"
+    );
+    here.stop().await;
 }
 
 #[tokio::test]
