@@ -14,6 +14,7 @@ mod following;
 mod grpc;
 mod http;
 mod jsonrpc;
+mod keys;
 mod old_card;
 mod remote;
 mod rest;

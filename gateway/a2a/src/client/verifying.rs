@@ -1,23 +1,26 @@
 //! Signatures of cards that come from elsewhere (specification §8.4.3): detached JWS over canonical JSON, with keys that are fetched where the
 //! signature says.
 
-use std::{fmt, ops::RangeInclusive, time::Duration};
+use std::{fmt, time::Duration};
 
 use agenthub_outbound::{Connector, Limits, parse_url};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use http::{Request, Uri};
 use ring::{
-    agreement::{self, ECDH_P256, ECDH_P384, EphemeralPrivateKey},
-    rand::SystemRandom,
+    agreement::{self, ECDH_P256, ECDH_P384},
     signature::{
-        self, ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, ED25519_PUBLIC_KEY_LEN,
-        RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
+        self, ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, RsaParameters,
+        RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
     },
 };
 use serde_json::Value;
 
-use super::{card, choice::is_tls};
+use super::{
+    card,
+    choice::is_tls,
+    keys::{is_ed25519, is_point, is_rsa},
+};
 use crate::json::to_json;
 
 /// Bounds of a set of keys.
@@ -32,12 +35,6 @@ const MAX_SIGNATURES: usize = 4;
 
 /// The longest name of a key that is shown, in characters.
 const MAX_NAME: usize = 100;
-
-/// The sizes of a modulus of RSA that are taken, in bytes.
-const RSA_BYTES: RangeInclusive<usize> = 256..=1024;
-
-/// The exponents of RSA that are taken.
-const RSA_EXPONENTS: RangeInclusive<u64> = 3..=(1 << 33) - 1;
 
 /// Result of looking at a card's signatures. One that fits is enough.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -270,7 +267,7 @@ fn fits(algorithm: &str, key: &Value, input: &[u8], bytes: &[u8]) -> Result<bool
     };
     let eddsa = || {
         let public = member("x")?;
-        usable(public.len() == ED25519_PUBLIC_KEY_LEN)?;
+        usable(is_ed25519(&public))?;
         simple(&ED25519, public)
     };
     let rsa = |parameters: &'static RsaParameters| {
@@ -295,29 +292,6 @@ fn fits(algorithm: &str, key: &Value, input: &[u8], bytes: &[u8]) -> Result<bool
         ) => Err(format!("the key is none of {algorithm}")),
         _ => Err("its algorithm is not known here".to_owned()),
     }
-}
-
-/// True if this is a point of the curve. A key agreement says so, whose secret is thrown away.
-fn is_point(curve: &'static agreement::Algorithm, point: &[u8]) -> bool {
-    let secret = EphemeralPrivateKey::generate(curve, &SystemRandom::new());
-    let point = agreement::UnparsedPublicKey::new(curve, point);
-    secret.is_ok_and(|secret| agreement::agree_ephemeral(secret, &point, |_| ()).is_ok())
-}
-
-/// True if these are the modulus and the exponent of a key of RSA that has 2048 to 8192 bits.
-fn is_rsa(n: &[u8], e: &[u8]) -> bool {
-    let is_odd = |bytes: &[u8]| bytes.last().is_some_and(|last| last % 2 == 1);
-    let starts = |bytes: &[u8]| bytes.first().is_some_and(|first| *first != 0);
-    let exponent = e
-        .iter()
-        .fold(0_u64, |all, byte| all << 8 | u64::from(*byte));
-    is_odd(n)
-        && starts(n)
-        && RSA_BYTES.contains(&n.len())
-        && is_odd(e)
-        && starts(e)
-        && e.len() <= 5
-        && RSA_EXPONENTS.contains(&exponent)
 }
 
 fn decoded(text: &str) -> Option<Vec<u8>> {
@@ -375,6 +349,7 @@ mod tests {
                 json!({"kty": "EC", "crv": "P-256", "x": x, "y": y}),
             )
         };
+        let ed25519 = |x: &str| ("EdDSA", json!({"kty": "OKP", "crv": "Ed25519", "x": x}));
         for (algorithm, key) in [
             rsa(&small, "AQAB"),
             rsa(&even, "AQAB"),
@@ -386,7 +361,10 @@ mod tests {
             rsa(N, "AQAAAAAB"),
             p256(&coordinate, &coordinate),
             p256(&coordinate, &short),
-            ("EdDSA", json!({"kty": "OKP", "crv": "Ed25519", "x": short})),
+            ed25519(&short),
+            // No point of the curve: y = 2, for which x² is no square; and y = p, which is not reduced.
+            ed25519(&URL_SAFE_NO_PAD.encode([&[2][..], &[0; 31]].concat())),
+            ed25519(&URL_SAFE_NO_PAD.encode([&[0xed][..], &[0xff; 30], &[0x7f]].concat())),
         ] {
             let said = fits(algorithm, &key, b"input", &[0; 64]);
             let why = said.expect_err("nothing can be said");
