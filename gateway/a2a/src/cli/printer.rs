@@ -2,11 +2,17 @@
 
 use crate::{
     json::to_json,
-    v1::{Artifact, Message, Part, Role, TaskState, part::Content, stream_response::Payload},
+    v1::{
+        Artifact, Message, Part, Role, TaskState, TaskStatus, part::Content,
+        stream_response::Payload,
+    },
 };
 use agenthub_sdk::runs::Shortfall;
 use agenthub_terminal::output::plain;
 use serde_json::Value;
+
+/// Text of artifacts that is remembered, in bytes. Past that it is forgotten, and an answer that repeats it is printed again.
+const MOST_REMEMBERED: usize = 1024 * 1024;
 
 /// Something to print.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,8 +28,10 @@ pub(super) enum Piece {
 pub(super) struct Printer {
     /// Artifact whose text the last line is of.
     open: Option<String>,
-    /// Text of the last artifact, which agents may say again as their answer.
-    printed: String,
+    /// The line is ended already.
+    is_ended: bool,
+    /// Ids and texts of the artifacts as they were printed, which agents may say again.
+    artifacts: Vec<(String, String)>,
     /// Words of the agent at work that are not printed yet, and the message that they are of.
     held: Option<(String, String)>,
     /// Last words of the agent.
@@ -54,14 +62,7 @@ impl Printer {
 
     /// The pieces of an event.
     pub(super) fn take(&mut self, event: &Payload) -> Vec<Piece> {
-        let said = match event {
-            Payload::StatusUpdate(update) => update.status.as_ref(),
-            Payload::Task(task) => task.status.as_ref(),
-            _ => None,
-        };
-        let said = said.and_then(|status| status.message.as_ref());
-        let said = said.map(|message| &message.message_id);
-        if self.held.as_ref().map(|(id, _)| id) == said {
+        if self.is_held_again(event) {
             self.held = None;
         }
         let mut pieces = self.release();
@@ -95,6 +96,36 @@ impl Printer {
         pieces
     }
 
+    /// True if an event says the words that are held back.
+    fn is_held_again(&self, event: &Payload) -> bool {
+        let Some((id, words)) = &self.held else {
+            return false;
+        };
+        let is_text = |parts: &[Part]| text_of(parts).trim_end() == words.trim_end();
+        let is_said = |status: &TaskStatus| {
+            let said = status.message.as_ref();
+            said.is_some_and(|said| said.message_id == *id || is_text(&said.parts))
+        };
+        match event {
+            Payload::StatusUpdate(update) => update.status.as_ref().is_some_and(is_said),
+            Payload::Task(task) => {
+                task.status.as_ref().is_some_and(is_said)
+                    || task.artifacts.iter().any(|a| is_text(&a.parts))
+            }
+            Payload::ArtifactUpdate(update) => {
+                update.artifact.as_ref().is_some_and(|a| is_text(&a.parts))
+            }
+            Payload::Message(message) => is_text(&message.parts),
+        }
+    }
+
+    /// True if these words are an artifact that was printed, or all of them.
+    fn is_printed(&self, words: &str) -> bool {
+        let is_it = |text: &str| text.trim_end() == words.trim_end();
+        let texts: Vec<&str> = self.artifacts.iter().map(|(_, text)| &**text).collect();
+        texts.iter().any(|text| is_it(text)) || ["", "\n"].iter().any(|s| is_it(&texts.join(s)))
+    }
+
     fn status(&mut self, state: TaskState, message: Option<&Message>, pieces: &mut Vec<Piece>) {
         self.state = Some(state);
         let said = message.filter(|m| m.role() != Role::User);
@@ -106,7 +137,8 @@ impl Printer {
                 self.answer(pieces);
             }
             TaskState::Working | TaskState::Submitted | TaskState::Unspecified => {
-                if let Some(said) = said.filter(|_| !words.is_empty()) {
+                let is_news = !words.is_empty() && !self.is_printed(&words);
+                if let Some(said) = said.filter(|_| is_news) {
                     self.held = Some((said.message_id.clone(), words));
                 }
             }
@@ -129,30 +161,58 @@ impl Printer {
 
     fn answer(&mut self, pieces: &mut Vec<Piece>) {
         self.end_line(pieces);
-        if !self.words.is_empty() && self.words != self.printed {
+        if !self.words.is_empty() && !self.is_printed(&self.words) {
             pieces.push(Piece::Text(format!("{}\n", self.words)));
         }
     }
 
     fn artifact(&mut self, artifact: &Artifact, append: bool, pieces: &mut Vec<Piece>) {
-        let goes_on = append && self.open.as_ref() == Some(&artifact.artifact_id);
+        let id = &artifact.artifact_id;
+        let text = text_of(&artifact.parts);
+        let is_open = self.open.as_ref() == Some(id);
+        let printed = self.remember(id, &text, append);
+        // The whole, once more or as far as it has come.
+        let rest = match printed {
+            Some(printed) if printed == text => return,
+            Some(printed) if is_open => text.strip_prefix(&*printed),
+            _ => None,
+        };
+        let goes_on = is_open && (append || rest.is_some());
         if !goes_on {
-            self.printed.clear();
             self.end_line(pieces);
             if !artifact.name.is_empty() && !append {
                 pieces.push(Piece::Aside(format!("artifact {}:", plain(&artifact.name))));
             }
         }
-        let text = text_of(&artifact.parts);
+        let text = rest.map_or(&*text, |rest| rest);
         if !text.is_empty() {
-            self.open = Some(artifact.artifact_id.clone());
-            self.printed.push_str(&text);
-            pieces.push(Piece::Text(text));
+            self.open = Some(id.clone());
+            self.is_ended = text.ends_with('\n');
+            pieces.push(Piece::Text(text.to_owned()));
+        }
+    }
+
+    /// Remembers the text of an artifact; the text that this replaces.
+    fn remember(&mut self, id: &str, text: &str, append: bool) -> Option<String> {
+        let remembered: usize = self.artifacts.iter().map(|(_, text)| text.len()).sum();
+        if remembered + text.len() > MOST_REMEMBERED {
+            self.artifacts.clear();
+        }
+        match self.artifacts.iter_mut().find(|(known, _)| known == id) {
+            Some((_, known)) if append => {
+                known.push_str(text);
+                None
+            }
+            Some((_, known)) => Some(std::mem::replace(known, text.to_owned())),
+            None => {
+                self.artifacts.push((id.to_owned(), text.to_owned()));
+                None
+            }
         }
     }
 
     fn end_line(&mut self, pieces: &mut Vec<Piece>) {
-        if self.open.take().is_some() {
+        if self.open.take().is_some() && !self.is_ended {
             pieces.push(Piece::Text("\n".to_owned()));
         }
     }
@@ -220,6 +280,57 @@ mod tests {
     fn chunk(text: &str, append: bool) -> Value {
         json!({"artifactUpdate": {"taskId": "t", "append": append,
             "artifact": {"artifactId": "a", "name": "a.txt", "parts": [{"text": text}]}}})
+    }
+
+    fn named(id: &str, text: &str, append: bool) -> Value {
+        json!({"artifactUpdate": {"taskId": "t", "append": append,
+            "artifact": {"artifactId": id, "parts": [{"text": text}]}}})
+    }
+
+    #[test]
+    fn an_answer_is_printed_once_however_it_comes() {
+        let done = |text: &str| status("COMPLETED", text);
+        // Said at work under a message id of its own, as the SDK for Python does.
+        let mut at_work = status("WORKING", "done");
+        at_work["statusUpdate"]["status"]["message"]["messageId"] = json!("another");
+        check(&[at_work, done("done")], "done\n");
+        // Said at work, and an artifact.
+        let words = |text: &str| status("WORKING", text);
+        check(
+            &[words("one"), named("a", "one", false), done("one")],
+            "one\n",
+        );
+        check(
+            &[named("a", "one", false), words("one"), done("one")],
+            "one\n",
+        );
+        // The artifact in pieces, and once more as a whole, or as far as it has come.
+        let pieces = [named("a", "one ", false), named("a", "two", true)];
+        let whole = [&pieces[..], &[named("a", "one two", false)]].concat();
+        check(&whole, "one two");
+        check(
+            &[named("a", "one ", false), named("a", "one two", false)],
+            "one two",
+        );
+        // Another one stands between its pieces, or behind it.
+        let [first, second] = pieces;
+        let between = [first, named("b", "three", false), second];
+        check(
+            &[&between[..], &[done("one two")]].concat(),
+            "one \nthree\ntwo\n",
+        );
+        let behind = [named("a", "one", false), named("b", "two", false)];
+        for answer in ["one", "two", "one\ntwo", "onetwo"] {
+            let all = [&behind[..], &[done(answer)]].concat();
+            check(&all, "one\ntwo\n");
+        }
+        check(&[named("a", "one\n", false), done("one")], "one\n");
+        // What is another text is another answer.
+        check(&[named("a", "one", false), done("One")], "one\nOne\n");
+        check(
+            &[named("a", "one", false), named("a", "two", false)],
+            "one\ntwo",
+        );
     }
 
     #[test]
