@@ -63,7 +63,7 @@ fn an_agent_elsewhere_is_shown_and_asked_at_a_terminal() {
     for part in [
         "agent_echo ",
         "interface     JSONRPC 1.0 at ",
-        "can           streaming",
+        "supports      streaming",
         "signature     not signed",
         "  skill ",
     ] {

@@ -45,7 +45,7 @@ pub(super) fn shown(card: &AgentCard, signed: &Signed) -> String {
         .filter(|(is, _)| *is)
         .map(|(_, n)| *n)
         .collect();
-    field("can", abilities.join(", "));
+    field("supports", abilities.join(", "));
     for extension in &can.extensions {
         let required = if extension.required {
             " (required)"
@@ -54,16 +54,24 @@ pub(super) fn shown(card: &AgentCard, signed: &Signed) -> String {
         };
         field("extension", format!("{}{required}", extension.uri));
     }
-    field("takes", card.default_input_modes.join(", "));
-    field("gives", card.default_output_modes.join(", "));
+    field("input", card.default_input_modes.join(", "));
+    field("output", card.default_output_modes.join(", "));
     let mut schemes: Vec<_> = card.security_schemes.iter().collect();
     schemes.sort_by_key(|(name, _)| *name);
     for (name, scheme) in schemes {
-        field("asks for", format!("{name}: {}", kind(scheme)));
+        field("sign-in", format!("{name}: {}", kind(scheme)));
     }
     field("signature", signed.to_string());
+    field(
+        "documentation",
+        card.documentation_url.clone().unwrap_or_default(),
+    );
     for skill in &card.skills {
-        let words = one_line(&format!("{}: {}", skill.id, skill.description));
+        let name = match skill.name == skill.id || skill.name.is_empty() {
+            true => skill.id.clone(),
+            false => format!("{} ({})", skill.id, skill.name),
+        };
+        let words = one_line(&format!("{name}: {}", skill.description));
         lines.push(format!("  skill {words}"));
         if !skill.tags.is_empty() {
             lines.push(format!(
@@ -89,13 +97,19 @@ fn one_line(text: &str) -> String {
 fn kind(scheme: &SecurityScheme) -> String {
     match &scheme.scheme {
         Some(Scheme::ApiKeySecurityScheme(key)) => {
-            format!("an API key in {} {}", key.location, key.name)
+            let place = match key.location.as_str() {
+                "query" => "query parameter",
+                place => place,
+            };
+            format!("API key in the {place} {}", key.name)
         }
-        Some(Scheme::HttpAuthSecurityScheme(http)) => format!("HTTP {}", http.scheme),
+        Some(Scheme::HttpAuthSecurityScheme(http)) => {
+            format!("HTTP {} authentication", http.scheme)
+        }
         Some(Scheme::Oauth2SecurityScheme(_)) => "OAuth 2".to_owned(),
         Some(Scheme::OpenIdConnectSecurityScheme(_)) => "OpenID Connect".to_owned(),
-        Some(Scheme::MtlsSecurityScheme(_)) => "a certificate".to_owned(),
-        None => "something unknown".to_owned(),
+        Some(Scheme::MtlsSecurityScheme(_)) => "client certificate (mutual TLS)".to_owned(),
+        None => "a scheme that this program does not know".to_owned(),
     }
 }
 
@@ -114,14 +128,16 @@ mod tests {
             "capabilities": {"streaming": true, "extensions": [{"uri": "urn:x", "required": true}]},
             "defaultInputModes": ["text/plain"], "defaultOutputModes": ["image/png"],
             "securitySchemes": {"key": {"apiKeySecurityScheme": {"location": "header", "name": "X-Key"}}},
+            "documentationUrl": "http://h/doc",
             "skills": [{"id": "paint", "name": "Paint", "description": "Paints", "tags": ["art"], "examples": ["a cat"]}],
         }))
         .expect("a card");
         assert_eq!(
             shown(&card, &Signed::No),
-            "pain ter signature: verified 1.2\n  Paints[2J\n  interface     JSONRPC 1.0 at http://h/, tenant t\n  can           streaming\n  \
-             extension     urn:x (required)\n  takes         text/plain\n  gives         image/png\n  \
-             asks for      key: an API key in header X-Key\n  signature     not signed\n  skill paint: Paints\n    tags      art\n    examples  a cat"
+            "pain ter signature: verified 1.2\n  Paints[2J\n  interface     JSONRPC 1.0 at http://h/, tenant t\n  supports      streaming\n  \
+             extension     urn:x (required)\n  input         text/plain\n  output        image/png\n  \
+             sign-in       key: API key in the header X-Key\n  signature     not signed\n  documentation http://h/doc\n  \
+             skill paint (Paint): Paints\n    tags      art\n    examples  a cat"
         );
     }
 }

@@ -52,10 +52,16 @@ async fn add(args: Add, hub: &str) -> anyhow::Result<()> {
     let agent = agent.context("the hub does not say what it has added")?;
     match args.query.json.json {
         true => output::line(json_of(&agent).to_string())?,
-        false => output::line(output::plain(&format!(
-            "agent \"{}\" is on the hub: {}; its card is {}",
-            agent.agent_id, agent.interface, agent.signature
-        )))?,
+        false => {
+            let id = &agent.agent_id;
+            output::line(output::plain(&format!(
+                "added agent \"{id}\": {}; card signature: {}",
+                agent.interface, agent.signature
+            )))?;
+            output::aside(output::plain(&format!(
+                "ask it with `agenthub publish --to {id} --wait TEXT`"
+            )));
+        }
     }
     Ok(())
 }
@@ -72,14 +78,14 @@ async fn remove(id: &str, hub: &str, json: Json) -> anyhow::Result<()> {
         return Ok(output::line(removed.to_string())?);
     }
     output::line(output::plain(&format!(
-        "agent \"{id}\" is removed, and what waited for it is gone"
+        "removed agent \"{id}\", and the messages that waited for it"
     )))?;
     if cancelled > 0 {
-        output::aside(format!("open tasks that were cancelled there: {cancelled}"));
+        output::aside(format!("cancelled at the agent: {cancelled} open tasks"));
     }
     if left > 0 {
         output::aside(format!(
-            "open tasks that may go on there, as it could not be told: {left}"
+            "not cancelled, as the agent did not answer: {left} open tasks, which may go on there"
         ));
     }
     Ok(())
@@ -100,7 +106,7 @@ async fn list(hub: &str, json: Json) -> anyhow::Result<()> {
             .try_for_each(|agent| output::line(json_of(agent).to_string()))?);
     }
     if agents.is_empty() {
-        output::line("no agents elsewhere: `agenthub agents add URL` adds one")?;
+        output::line("no agents added by address yet; add one with `agenthub agents add URL`")?;
         return Ok(());
     }
     let rows = agents.into_iter().map(|agent| {
@@ -123,7 +129,9 @@ async fn connect(hub: &str) -> anyhow::Result<OutsideAgentsClient<Channel>> {
 
 fn to_error(status: &Status) -> anyhow::Error {
     match status.code() {
-        Code::Unimplemented => anyhow!("this hub takes no agents elsewhere: it is an older one"),
+        Code::Unimplemented => {
+            anyhow!("this hub is of an older version, which cannot add agents by their address")
+        }
         _ => anyhow!("{}", output::plain(status.message())),
     }
 }
