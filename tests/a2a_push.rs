@@ -44,6 +44,37 @@ fn the_official_python_library_verifies_a_signed_card() {
     }
 }
 
+/// A card that the official library for Python has signed is verified, with either kind of key, and one that was changed since is not.
+///
+/// spec: A2A 1.0.1 §8.4.3
+#[test]
+fn a_card_that_the_official_python_library_has_signed_is_verified() {
+    let python = env::var("AGENTHUB_TEST_PYTHON").ok();
+    let Some(python) = python.filter(|python| !python.is_empty()) else {
+        eprintln!("not tested: AGENTHUB_TEST_PYTHON names no Python that has `a2a-sdk[signing]`");
+        return;
+    };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/a2a_signed_card.py");
+    let script = script.to_str().expect("a path in Unicode");
+    let system = System::bare("127.0.0.1:0".to_owned());
+    for algorithm in ["ES256", "EdDSA"] {
+        let signer = Process::start_other(&python, system.folder(), "", &[script, algorithm]);
+        let url = signer.line("its address").trim().to_owned();
+        let shown = system.run(&["a2a", "card", &url], "");
+        let expected = format!("signature     verified: {algorithm}, key key-1 of {url}/keys");
+        assert!(shown.stdout.contains(&expected), "{algorithm}: {shown:?}");
+
+        let args = [script, algorithm, "forged"];
+        let forger = Process::start_other(&python, system.folder(), "", &args);
+        let url = forger.line("its address").trim().to_owned();
+        let shown = system.run(&["a2a", "card", &url], "");
+        assert!(
+            shown.stdout.contains("signature     wrong: "),
+            "{algorithm}: {shown:?}"
+        );
+    }
+}
+
 /// The answer to a JSON of A2A 1.0.
 pub(crate) fn post(http: &str, path: &str, body: &Value) -> Value {
     let body = body.to_string();

@@ -199,10 +199,11 @@ fn payloads(document: &Value) -> Vec<Vec<u8>> {
     if let Value::Object(fields) = &mut card {
         fields.remove("signatures");
     }
-    let mut all = vec![without_empty(&card, &KEPT), without_empty(&card, &[])];
+    let mut all = vec![without_empty(&card)];
+    all.extend(as_python_signs(&card));
     if let Ok(defined) = card::of(card.clone()) {
         let defined = to_json(&defined);
-        all.push(without_empty(&defined, &[]));
+        all.extend(as_python_signs(&defined));
         all.push(defined);
     }
     all.push(card);
@@ -213,12 +214,11 @@ fn payloads(document: &Value) -> Vec<Vec<u8>> {
     canonical
 }
 
-/// The value without fields that are empty, but for these.
-fn without_empty(value: &Value, kept: &[&str]) -> Value {
+/// The value without fields that are empty, but for [`KEPT`].
+fn without_empty(value: &Value) -> Value {
     let is_empty = |value: &Value| match value {
         Value::Null => true,
-        // The SDK for Python keeps it.
-        Value::Bool(is_set) => !is_set && !kept.is_empty(),
+        Value::Bool(is_set) => !is_set,
         Value::String(text) => text.is_empty(),
         Value::Array(all) => all.is_empty(),
         Value::Object(fields) => fields.is_empty(),
@@ -229,14 +229,34 @@ fn without_empty(value: &Value, kept: &[&str]) -> Value {
             let inner = fields.iter().map(|(name, value)| match name.as_str() {
                 // Anybody's own JSON.
                 "params" => (name.clone(), value.clone()),
-                _ => (name.clone(), without_empty(value, kept)),
+                _ => (name.clone(), without_empty(value)),
             });
             let inner =
-                inner.filter(|(name, value)| !is_empty(value) || kept.contains(&name.as_str()));
+                inner.filter(|(name, value)| !is_empty(value) || KEPT.contains(&name.as_str()));
             Value::Object(inner.collect())
         }
-        Value::Array(all) => all.iter().map(|one| without_empty(one, kept)).collect(),
+        Value::Array(all) => all.iter().map(without_empty).collect(),
         other => other.clone(),
+    }
+}
+
+/// The value as the SDK for Python signs it: without texts, lists and objects that are empty, wherever they are; `None` if nothing is left.
+fn as_python_signs(value: &Value) -> Option<Value> {
+    match value {
+        Value::Null => None,
+        Value::String(text) if text.is_empty() => None,
+        Value::Array(all) => {
+            let left: Vec<Value> = all.iter().filter_map(as_python_signs).collect();
+            (!left.is_empty()).then(|| left.into())
+        }
+        Value::Object(fields) => {
+            let left = fields.iter();
+            let left =
+                left.filter_map(|(name, value)| Some((name.clone(), as_python_signs(value)?)));
+            let left: serde_json::Map<_, _> = left.collect();
+            (!left.is_empty()).then(|| left.into())
+        }
+        other => Some(other.clone()),
     }
 }
 
@@ -370,6 +390,20 @@ mod tests {
             let why = said.expect_err("nothing can be said");
             assert!(why.ends_with("that is taken here"), "{key}: {why}");
         }
+    }
+
+    /// The payload is what `a2a.utils.signing` of a2a-sdk 1.3.0 makes of this card.
+    #[test]
+    fn a_card_is_read_as_the_sdk_for_python_signs_it() {
+        let params = json!({"z": 1.5, "€": {"b": null}, "a": "", "ä": [{}, 10.0]});
+        let card = json!({
+            "name": "signer", "description": "Signs\tits card", "version": "1.0.0", "documentationUrl": "", "signatures": [{}],
+            "capabilities": {"streaming": false, "extensions": [{"uri": "urn:x", "params": params}]}, "skills": [],
+        });
+        let expected = "{\"capabilities\":{\"extensions\":[{\"params\":{\"z\":1.5,\"ä\":[10]},\"uri\":\"urn:x\"}],\"streaming\":false},\
+            \"description\":\"Signs\\tits card\",\"name\":\"signer\",\"version\":\"1.0.0\"}";
+        let payloads = payloads(&card);
+        assert!(payloads.contains(&expected.as_bytes().to_vec()), "{card}");
     }
 
     async fn serve(keys: Value) -> (SocketAddr, JoinSet<()>) {
