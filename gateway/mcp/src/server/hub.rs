@@ -42,7 +42,7 @@ impl Hub {
     ///
     /// [`Error::InvalidUrl`].
     pub(super) async fn look(url: &str) -> Result<Self, Error> {
-        let id = format!("{SERVER}{}", &Uuid::new_v4().simple().to_string()[..8]);
+        let id = format!("{SERVER}{}", Uuid::new_v4().simple());
         let state = match timeout(FIRST, connect(url, &id)).await {
             Ok(Ok(client)) => State::Here(client),
             Ok(Err(error @ Error::InvalidUrl { .. })) => return Err(error),
@@ -161,9 +161,14 @@ impl Hub {
 /// Beginning of the ids under which servers of MCP are known to a hub.
 const SERVER: &str = "mcp-";
 
-/// True for the id of a server of MCP.
+/// True for the id that a server of MCP has given itself: by it, another server may answer what this one was asked. The ids of other peers are
+/// theirs, whatever they begin with.
 pub(super) fn is_server(id: &str) -> bool {
-    id.starts_with(SERVER)
+    let number = id.strip_prefix(SERVER);
+    let number = number.and_then(|text| Some((text, Uuid::try_parse(text).ok()?)));
+    number.is_some_and(|(text, uuid)| {
+        uuid.get_version_num() == 4 && uuid.simple().to_string() == text
+    })
 }
 
 async fn connect(url: &str, id: &str) -> Result<Client, Error> {
@@ -189,6 +194,29 @@ async fn closed(client: &Client) -> String {
         }
         if connection.changed().await.is_err() {
             return "the client was closed".to_owned();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_other_peer_has_the_id_of_a_server() {
+        let id = Uuid::new_v4();
+        assert!(is_server(&format!("mcp-{}", id.simple())));
+        for other in [
+            String::new(),
+            "mcp-".to_owned(),
+            "mcp-weather".to_owned(),
+            "mcp-0a1b2c3d".to_owned(),
+            format!("mcp-{id}"),
+            format!("mcp-{}", id.simple().to_string().to_uppercase()),
+            format!("mcp-{}", Uuid::now_v7().simple()),
+            format!("client-{}", id.simple()),
+        ] {
+            assert!(!is_server(&other), "{other}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agenthub_sdk::{Failure, Reply, TaskContext};
+use agenthub_sdk::{Client, Delegation, Failure, Reply, TaskContext};
 use rmcp::model::{ElicitResult, ElicitationAction};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -108,4 +108,28 @@ async fn a_question_is_answered_through_another_server() {
         "{booked:?}"
     );
     assert_eq!(task(&booked), task(&asked));
+}
+
+/// A question to a peer that is no server of MCP is that peer's alone, whatever its id begins with and whoever knows its conversation.
+#[tokio::test]
+async fn a_question_to_another_peer_is_answered_by_no_client_of_mcp() {
+    let hub = Hub::start().await;
+    let _agent = hub.agent("travel", book).await;
+    for id in ["mcp-weather", "mcp-0a1b2c3d", "somebody"] {
+        let peer = Client::builder(hub.url()).agent_id(id).connect();
+        let peer = soon(peer).await.expect("the hub is there");
+        let trip = Delegation::to("travel").context_id(id).text("book");
+        let asked = soon(peer.delegate(trip)).await.expect("it is taken");
+        let outcome = soon(asked.outcome()).await.expect("an outcome");
+        assert!(outcome.state.is_interrupted(), "{outcome:?}");
+
+        let server = Arc::new(hub.served().await);
+        let client = McpClient::piped(&server).await;
+        let arguments = json!({"request": "Oslo", "context_id": id});
+        let answered = client.call("agent_travel", arguments).await;
+        let answered = answered.expect("a result");
+        assert_eq!(texts(&answered)[0], "Where to?", "{id}: another's question");
+        let meta = answered.meta.as_ref().expect("where it is from");
+        assert_ne!(meta["agenthub/taskId"], json!(outcome.task_id), "{id}");
+    }
 }
