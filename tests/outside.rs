@@ -78,6 +78,11 @@ fn an_agent_elsewhere_is_shown_and_asked_at_a_terminal() {
     }
     let called = system.run(&["a2a", "call", &url, "-"], "good evening\n");
     assert_eq!(called.stdout, "Echo: good evening");
+    // Cortex says its answer as an artifact, at work, and when it is done.
+    let cortex = format!("http://{http}");
+    let called = system.run(&["a2a", "call", &cortex, "echo good night"], "");
+    let shown = format!("{}{}", called.stdout, called.stderr);
+    assert_eq!(shown.matches("good night").count(), 1, "{called:?}");
     let events = system.json(&["a2a", "call", &url, "good day", "--json"]);
     assert!(events[0]["task"]["id"].is_string(), "{events:?}");
 
