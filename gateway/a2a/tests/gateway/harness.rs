@@ -239,6 +239,11 @@ impl Events {
 
     /// The data of the next event; of JSON-RPC its result. `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<Value> {
+        // Signs of life are no events.
+        soon(self.read_next()).await
+    }
+
+    async fn read_next(&mut self) -> Option<Value> {
         loop {
             if let Some((event, rest)) = self.read.split_once("\n\n") {
                 let data = event.strip_prefix("data: ").map(str::to_owned);
@@ -250,7 +255,7 @@ impl Events {
                     None => data,
                 });
             }
-            let chunk = soon(self.body.next()).await?.expect("no break");
+            let chunk = self.body.next().await?.expect("no break");
             self.read
                 .push_str(std::str::from_utf8(&chunk).expect("text"));
         }
