@@ -175,7 +175,7 @@ mod tests {
         }
     }
 
-    /// spec: A2A 1.0.1 §8.3.1, §4.4.1
+    /// spec: A2A 1.0.1 §8.3.1, §4.4.1, §5.7
     #[test]
     fn a_card_of_little_has_all_that_a_card_must_have() {
         let card = AgentCard {

@@ -217,7 +217,7 @@ mod tests {
             .is_ok()
     }
 
-    /// spec: A2A 1.0.1 §8.4.2
+    /// spec: A2A 1.0.1 §8.4.1, §8.4.2
     #[test]
     fn a_card_is_signed_with_either_algorithm() {
         for (text, algorithm) in [(P256, "ES256"), (ED25519_PEM, "EdDSA"), (JWK, "EdDSA")] {

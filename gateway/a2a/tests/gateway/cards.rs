@@ -9,7 +9,7 @@ use crate::harness::{Stage, card, settings};
 
 const CARD: &str = "/agents/painter/.well-known/agent-card.json";
 
-/// spec: A2A 1.0.1 §8.2, §8.3.1
+/// spec: A2A 1.0.1 §8.1, §8.2, §8.3.1
 #[tokio::test]
 async fn every_agent_has_a_card_with_three_interfaces() {
     let stage = Stage::start().await;

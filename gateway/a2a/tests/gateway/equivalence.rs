@@ -238,7 +238,7 @@ fn look(at: &str, json: &Value) {
     }
 }
 
-/// spec: A2A 1.0.1 §4.1, §5.1, §5.5, §5.6.1, §5.7
+/// spec: A2A 1.0.1 §3.4.2, §4.1, §5.1, §5.5, §5.6.1, §5.7
 #[tokio::test]
 async fn what_is_read_is_the_same_in_both_bindings_of_json_and_has_all_that_it_must_have() {
     let stage = Stage::start().await;

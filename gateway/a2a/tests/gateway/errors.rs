@@ -25,7 +25,7 @@ async fn an_error_is_the_same_in_both_bindings() {
     stage.stop().await;
 }
 
-/// spec: A2A 1.0.1 §3.6.2
+/// spec: A2A 1.0.1 §3.6.2, §9.2, §11.2
 #[tokio::test]
 async fn another_version_is_refused() {
     let stage = Stage::start().await;
@@ -91,7 +91,7 @@ async fn what_the_card_does_not_offer_is_refused_as_it_says() {
     stage.stop().await;
 }
 
-/// spec: A2A 1.0.1 §3.3.2, §9.5
+/// spec: A2A 1.0.1 §3.3.2, §9.5, §13.4
 #[tokio::test]
 async fn wrong_parameters_are_named() {
     let stage = Stage::start().await;

@@ -92,7 +92,7 @@ async fn grpc_does_the_same() {
     stage.stop().await;
 }
 
-/// spec: A2A 1.0.1 §5.4, §10.6
+/// spec: A2A 1.0.1 §5.4, §10.2, §10.6
 #[tokio::test]
 async fn errors_carry_their_reason() {
     let stage = Stage::start().await;
