@@ -18,7 +18,7 @@ use crate::{
     template::{Insert, Template},
 };
 
-pub use self::offers::Offers;
+pub(crate) use self::offers::Offers;
 pub(crate) use self::{offers::unknown_agents, visible::own_output};
 
 /// Values that are not there, or do not fit what takes them. Without offers, what agents take and give is not restricted.

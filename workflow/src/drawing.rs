@@ -113,7 +113,7 @@ fn shortened(text: &str) -> String {
 }
 
 /// The workflow for Mermaid.
-pub fn mermaid(workflow: &Workflow) -> String {
+pub(crate) fn mermaid(workflow: &Workflow) -> String {
     let nodes = nodes(&workflow.graph, "s");
     let title = serde_json::Value::from(shortened(&workflow.title()));
     let mut text = format!("---\ntitle: {title}\n---\nflowchart TD\n");
@@ -167,7 +167,7 @@ fn in_mermaid(text: &str) -> String {
 }
 
 /// The workflow for Graphviz.
-pub fn dot(workflow: &Workflow) -> String {
+pub(crate) fn dot(workflow: &Workflow) -> String {
     let nodes = nodes(&workflow.graph, "s");
     let about = [workflow.title(), workflow.description.clone()];
     let about = about.iter().filter(|line| !line.is_empty());

@@ -20,5 +20,4 @@ mod world;
 
 pub(crate) use agent::agent_of_run;
 pub use agent::{NAME, agent};
-pub use request::RunRequest;
 pub(crate) use served::Served;

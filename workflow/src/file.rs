@@ -443,7 +443,7 @@ impl Steps {
 }
 
 /// The JSON Schema (2020-12) of workflow files.
-pub fn schema() -> &'static Value {
+pub(crate) fn schema() -> &'static Value {
     static SCHEMA: OnceLock<Value> = OnceLock::new();
     SCHEMA.get_or_init(|| {
         let settings =

@@ -26,7 +26,7 @@ const TEXT_OF_A_STEP: usize = 32;
 
 /// A part of an input that does not fit the workflow's schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InputFault {
+pub(crate) struct InputFault {
     /// Keys and indexes that lead to it; none for the input as a whole.
     pub at: Vec<String>,
     /// The fault, in one line.
@@ -47,7 +47,10 @@ impl fmt::Display for InputFault {
 /// # Errors
 ///
 /// The parts that do not fit the workflow's schema, at most 16.
-pub fn filled(workflow: &Workflow, input: Map<String, Value>) -> Result<Value, Vec<InputFault>> {
+pub(crate) fn filled(
+    workflow: &Workflow,
+    input: Map<String, Value>,
+) -> Result<Value, Vec<InputFault>> {
     fitting(&workflow.input, Value::Object(input))
 }
 
@@ -202,7 +205,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::read;
+    use crate::loading::read;
 
     #[test]
     fn defaults_are_filled_in_at_any_depth() {

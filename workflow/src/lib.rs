@@ -1,8 +1,8 @@
 //! Workflows: plans that people write.
 //!
-//! A workflow is a file of YAML or JSON: steps for agents, and how they follow one another. [`load`] reads one and says all that is wrong
-//! with it at once, each [`Fault`](agenthub_documents::Fault) with its place. Whichever form a file has, in which steps name those before
-//! them (`graph.rs`) or the one behind them (`linear.rs`), one [`Workflow`] comes of it (`model.rs`). The next step of a run of one is decided
+//! A workflow is a file of YAML or JSON: steps for agents, and how they follow one another. `loading.rs` reads one and says all that is wrong
+//! with it at once, each fault with its place. Whichever form a file has, in which steps name those before
+//! them (`graph.rs`) or the one behind them (`linear.rs`), one `Workflow` comes of it (`model.rs`). The next step of a run of one is decided
 //! in `strategy/`, and carried out in `executor/`; `executors/` has each run executed in a task or a process of its own;
 //! `serving/` has the workflows of a folder as agents, while its files change.
 
@@ -38,13 +38,6 @@ mod strategy;
 mod template;
 mod uses;
 
-pub use connecting::Offers;
-pub use drawing::{dot, mermaid};
-pub use executor::{NAME, RunRequest, agent};
-pub use file::schema;
-pub use input::{InputFault, filled};
-pub use loading::{load, read};
-pub use model::{RUN, Workflow};
-pub use monitoring::TOPIC;
+pub use executor::{NAME, agent};
+pub use model::RUN;
 pub use serving::{Lasting, Member, News, Origin, ServeError, Serving};
-pub use strategy::{Input, WorkflowRun};

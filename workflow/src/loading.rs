@@ -23,7 +23,7 @@ const MAX_FAULTS: usize = 16;
 /// # Errors
 ///
 /// All that is wrong with the file, in its order, each with its place.
-pub fn load(path: &Path, offers: Option<&Offers>) -> Result<Workflow, Vec<Fault>> {
+pub(crate) fn load(path: &Path, offers: Option<&Offers>) -> Result<Workflow, Vec<Fault>> {
     load_with_document(path, offers).map(|(workflow, _)| workflow)
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn load_within(
 /// # Errors
 ///
 /// All that is wrong with it, one line each, at most 16.
-pub fn read(document: &Value, offers: Option<&Offers>) -> Result<Workflow, Vec<String>> {
+pub(crate) fn read(document: &Value, offers: Option<&Offers>) -> Result<Workflow, Vec<String>> {
     let told = |findings: Vec<Finding>| {
         let lines = findings.iter().take(MAX_FAULTS).map(Finding::line);
         lines.collect::<Vec<_>>()

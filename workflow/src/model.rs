@@ -19,7 +19,7 @@ pub const RUN: &str = "workflow_run";
 
 /// A workflow that was read.
 #[derive(Clone, Debug)]
-pub struct Workflow {
+pub(crate) struct Workflow {
     /// Its name.
     pub name: String,
     /// Its version; empty if the file has none.
@@ -36,7 +36,7 @@ pub struct Workflow {
 
 impl Workflow {
     /// Its name with its version.
-    pub fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         match &*self.version {
             "" => self.name.clone(),
             version => format!("{} {version}", self.name),

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use crate::bus::Message;
 
 /// The topic of monitoring messages.
-pub const TOPIC: &str = "workflow.monitoring.updates";
+pub(crate) const TOPIC: &str = "workflow.monitoring.updates";
 
 /// The step name of messages about a run as a whole; no step of a workflow can have it.
 const WHOLE: &str = "workflow";

@@ -9,7 +9,7 @@ use agenthub_sdk::runs::{DelegationResult, RunOutcome};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    read,
+    loading::read,
     strategy::tests::{Play, begun, done, failed},
 };
 

@@ -45,7 +45,7 @@ use crate::{
 /// Input of a run, as its journal has it. Later releases read it back: fields are added, never renamed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Input {
+pub(crate) struct Input {
     /// The run's id, by which questions to people are told apart.
     pub run: String,
     /// The workflow, as its file has it.
@@ -68,11 +68,11 @@ pub struct Input {
 
 /// Carries out workflows.
 #[derive(Clone, Copy, Debug)]
-pub struct WorkflowRun;
+pub(crate) struct WorkflowRun;
 
 impl WorkflowRun {
     /// The strategy's name in journals.
-    pub const NAME: &'static str = "workflow";
+    pub(crate) const NAME: &'static str = "workflow";
 }
 
 /// A run's input, read once.

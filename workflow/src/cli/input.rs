@@ -9,9 +9,9 @@ use agenthub_documents::Fault;
 use serde_json::{Map, Value};
 
 use crate::{
-    InputFault, Workflow,
     finding::{Finding, placed},
-    input::filled,
+    input::{InputFault, filled},
+    model::Workflow,
     reading::{self, Source},
 };
 

@@ -18,7 +18,11 @@ pub use checked::{Checked, checked};
 pub use input::input;
 pub use serve::serve;
 
-use crate::{dot, load, mermaid, schema};
+use crate::{
+    drawing::{dot, mermaid},
+    file::schema,
+    loading::load,
+};
 
 /// Checks or draws a workflow, or prints the schema of its files. `hub` is the address of the settings.
 ///

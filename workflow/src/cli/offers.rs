@@ -3,7 +3,7 @@
 use agenthub_sdk::proto::agenthub::ListAgentsRequest;
 use agenthub_terminal::connect;
 
-use crate::Offers;
+use crate::connecting::Offers;
 
 /// Offers of the agents of a hub.
 ///

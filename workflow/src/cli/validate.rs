@@ -7,7 +7,7 @@ use agenthub_terminal::{connect, faults, output};
 use serde_json::json;
 
 use super::{args::Validate, offers::offers};
-use crate::{Workflow, load};
+use crate::{loading::load, model::Workflow};
 
 /// Says all that is wrong with the files.
 pub(super) async fn run(args: &Validate, hub: &str) -> anyhow::Result<ExitCode> {

@@ -12,14 +12,14 @@ use crate::{
 
 /// Skills of the agents that are known.
 #[derive(Clone, Debug, Default)]
-pub struct Offers {
+pub(crate) struct Offers {
     /// Each agent's skills.
     skills: BTreeMap<String, Vec<Offer>>,
 }
 
 impl Offers {
     /// Offers of these cards.
-    pub fn of<'c>(cards: impl IntoIterator<Item = &'c AgentCard>) -> Self {
+    pub(crate) fn of<'c>(cards: impl IntoIterator<Item = &'c AgentCard>) -> Self {
         let skills = cards.into_iter().map(|card| {
             let offers = contracts(card).into_iter().map(|(skill, contract)| Offer {
                 agent: card.name.clone(),

@@ -12,7 +12,7 @@ use crate::strategy::Reused;
 /// A request for a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RunRequest {
+pub(crate) struct RunRequest {
     /// The workflow, as a file has it.
     pub workflow: Map<String, Value>,
     /// Its input.

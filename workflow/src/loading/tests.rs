@@ -7,7 +7,7 @@ use agenthub_sdk::{Card, Skill, proto::a2a::AgentCard, schemars};
 use serde_json::json;
 
 use super::*;
-use crate::{dot, mermaid};
+use crate::drawing::{dot, mermaid};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 #[expect(dead_code, reason = "it has a schema")]
@@ -411,16 +411,16 @@ fn a_drawing_has_the_steps_and_how_they_follow_one_another() {
 
 #[test]
 fn the_schema_takes_what_is_read_and_refuses_what_is_not() {
-    let schema = jsonschema::validator_for(crate::schema()).expect("it is a schema");
+    let schema = jsonschema::validator_for(crate::file::schema()).expect("it is a schema");
     let linear = serde_json::from_str(LINEAR).expect("it is JSON");
     assert!(schema.is_valid(&linear));
     assert!(!schema.is_valid(&json!({"steps": {"a": {"agnt": "x"}}})));
-    insta::assert_json_snapshot!("schema", crate::schema());
+    insta::assert_json_snapshot!("schema", crate::file::schema());
 }
 
 /// The properties of the file, of its steps and so on, each with the name of what has it.
 fn properties() -> Vec<(String, String, &'static serde_json::Value)> {
-    let schema = crate::schema();
+    let schema = crate::file::schema();
     let definitions = schema["$defs"].as_object().expect("it has parts");
     let named = definitions.iter().map(|(name, of)| (name.as_str(), of));
     let all = named.chain([("", schema)]);
@@ -442,7 +442,7 @@ fn editors_are_told_what_each_field_means() {
 
 #[test]
 fn the_schema_refuses_values_of_other_types_where_the_reader_does() {
-    let schema = jsonschema::validator_for(crate::schema()).expect("it is a schema");
+    let schema = jsonschema::validator_for(crate::file::schema()).expect("it is a schema");
     let mut checked = 0;
     for (holder, field, _) in properties() {
         let (at, document) = match holder.as_str() {
@@ -466,7 +466,7 @@ fn the_schema_refuses_values_of_other_types_where_the_reader_does() {
 
 #[test]
 fn the_examples_are_right_and_fit_the_schema() {
-    let schema = jsonschema::validator_for(crate::schema()).expect("it is a schema");
+    let schema = jsonschema::validator_for(crate::file::schema()).expect("it is a schema");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/workflows");
     let mut count = 0;
     for entry in fs::read_dir(folder).expect("there are examples").flatten() {
