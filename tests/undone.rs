@@ -87,8 +87,14 @@ fn a_request_that_nobody_takes_does_not_leave_with_0() {
         nothing.stderr.contains("I found no agent for that"),
         "{nothing:?}"
     );
+    let results = ["runs", "results", "latest", "clicks=12"];
+    let refused = system.run(&results, "");
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("made nothing"), "{refused:?}");
     let echoed = system.run(&[&run[..], &["echo hi"]].concat(), "");
     assert_eq!(echoed.code, Some(0), "{echoed:?}");
+    let kept = system.run(&results, "");
+    assert_eq!(kept.code, Some(0), "{kept:?}");
 }
 
 /// spec: SOP-8.7
