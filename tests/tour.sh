@@ -96,7 +96,7 @@ here agent_shout
 expect "GOOD MORNING" 'echo "shout good morning" | agenthub chat'
 
 export AGENTHUB_DATA=$folder/data
-expect "is fine" "$(line 'agenthub agent check')"
+expect "has no errors" "$(line 'agenthub agent check')"
 for words in 'agenthub agent run' 'agenthub agent supervisor --name'; do
   agent=$(line "$words")
   printf '\n$ %s\n' "$agent"

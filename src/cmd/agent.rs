@@ -154,7 +154,7 @@ async fn serve(
     }
 }
 
-/// Says that a file is fine, or what is in its way here; otherwise the error says what is wrong with it.
+/// Says that a file has no errors, or what is in its way here; otherwise the error says what is wrong with it.
 async fn check(file: &Path, flag: Option<&str>, settings: &Settings) -> anyhow::Result<()> {
     let definition = Definition::of_file(file)?;
     check_name(&definition.name).with_context(|| file.display().to_string())?;
@@ -173,7 +173,7 @@ async fn check(file: &Path, flag: Option<&str>, settings: &Settings) -> anyhow::
         output::aside(format!("warning: {}: {problem}", file.display()));
     }
     let is = match missing.is_empty() {
-        true => "is fine",
+        true => "has no errors",
         false => "is well written, but its tools cannot all run here",
     };
     let tools: Vec<&str> = definition.tools().collect();

@@ -185,9 +185,19 @@ fn errors_point_at_their_place() {
             "no name of a variable",
         ),
         (
-            &format!("{tool}command = ['wc']\ninput = {{ type = 'text' }}"),
+            &format!("{tool}command = ['wc']\ninput = {{ type = 'object', properties = 1 }}"),
             "6:9",
-            "type",
+            "properties",
+        ),
+        (
+            &format!("{tool}command = ['wc']\ninput = {{ text = 'The text' }}"),
+            "6:9",
+            "no JSON schema of an object",
+        ),
+        (
+            "name = 'a'\n[[tools]]\nname = 't'",
+            "2:1",
+            "a tool of this file's own is a [[tool]]",
         ),
         (
             &format!(

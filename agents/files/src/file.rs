@@ -10,7 +10,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use toml::Spanned;
 
-use crate::values::{Id, Instructions, Program, Seconds, ToolName, Variable};
+use crate::values::{Id, Instructions, NamedTool, Program, Seconds, ToolName, Variable};
 
 /// An agent.
 #[derive(Debug, Deserialize)]
@@ -39,7 +39,7 @@ pub(crate) struct AgentFile {
     pub(crate) tools: Vec<Spanned<ToolTable>>,
     /// The names of tools that the settings define.
     #[serde(default, rename = "tools")]
-    pub(crate) named: Vec<Spanned<String>>,
+    pub(crate) named: Vec<Spanned<NamedTool>>,
 }
 
 /// The tools of a file that describes nothing else.

@@ -6,7 +6,7 @@ use agenthub_mcp::toolshed::{Resolved, Toolshed, Unknown};
 use agenthub_sdk::{AgentBuilder, AgentType, supervisor::Peers};
 use toml::Spanned;
 
-use crate::file::Source;
+use crate::{file::Source, values::NamedTool};
 
 /// Names in a file, and what they stand for once they are [resolved](Self::resolve).
 #[derive(Clone, Debug, Default)]
@@ -26,10 +26,11 @@ struct Place {
 }
 
 impl Named {
-    pub(crate) fn read(source: &Source, names: Vec<Spanned<String>>) -> Self {
-        let place = |name: Spanned<String>| Place {
-            place: source.place(name.span().start),
-            name: name.into_inner(),
+    pub(crate) fn read(source: &Source, names: Vec<Spanned<NamedTool>>) -> Self {
+        let place = |name: Spanned<NamedTool>| {
+            let place = source.place(name.span().start);
+            let NamedTool::Name(name) = name.into_inner();
+            Place { name, place }
         };
         Self {
             names: names.into_iter().map(place).collect(),

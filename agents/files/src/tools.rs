@@ -57,7 +57,14 @@ pub(crate) fn tools(
         let (schema, schema_at) = match table.input {
             Some(input) => {
                 let at = input.span().start;
-                (Value::Object(input.into_inner()), at)
+                let input = input.into_inner();
+                if input.get("type") != Some(&json!("object")) {
+                    return Err(source.error(at, &format!(
+                        "the tool {name} cannot be used: its input is no JSON schema of an object, such as \
+                         {{ type = \"object\", properties = {{ text = {{ type = \"string\" }} }}, required = [\"text\"] }}"
+                    )));
+                }
+                (Value::Object(input), at)
             }
             None => (
                 json!({"type": "object", "additionalProperties": false}),

@@ -23,6 +23,16 @@ pub(crate) struct Id(pub(crate) String);
 #[serde(try_from = "String")]
 pub(crate) struct ToolName(pub(crate) String);
 
+/// The name of a tool or an agent of the settings.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "`tools` has names of the settings: \"files\" or \"web.search\"; a tool of this file's own is a [[tool]]"
+)]
+pub(crate) enum NamedTool {
+    Name(String),
+}
+
 /// Instructions of an agent: a text, or the file in which it stands.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "String")]

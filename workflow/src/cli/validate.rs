@@ -23,7 +23,7 @@ pub(super) async fn run(args: &Validate, hub: &str) -> anyhow::Result<ExitCode> 
         match load(file, offers.as_ref()) {
             Ok(workflow) => {
                 if !args.json {
-                    let line = fine(&file.display().to_string(), &workflow);
+                    let line = sound(&file.display().to_string(), &workflow);
                     output::line(output::plain(&line))?;
                 }
                 workflows.push(workflow);
@@ -54,11 +54,11 @@ pub(super) async fn run(args: &Validate, hub: &str) -> anyhow::Result<ExitCode> 
     })
 }
 
-fn fine(file: &str, workflow: &Workflow) -> String {
+fn sound(file: &str, workflow: &Workflow) -> String {
     let steps = workflow.graph.all().len();
     let steps = match steps {
         1 => "1 step".to_owned(),
         n => format!("{n} steps"),
     };
-    format!("{file} is fine: {}, {steps}", workflow.title())
+    format!("{file} has no errors: {}, {steps}", workflow.title())
 }
