@@ -11,11 +11,11 @@ pub(crate) const PRESS: &str = "agent_press";
 
 /// A tool that notes the key of each call when it begins and ends, and blocks in between until released.
 const HELD: &str = r#"
-cat >&2
+text=$(tee /dev/stderr)
 echo "$AGENTHUB_IDEMPOTENCY_KEY" >>press.begun
 while [ ! -e press.go ] && [ -e press.toml ]; do sleep 0.05; done
 echo "$AGENTHUB_IDEMPOTENCY_KEY" >>press.done
-echo pressed
+echo "pressed $text"
 "#;
 
 impl System {

@@ -140,7 +140,9 @@ fn errand<'w>(instruction: &'w str, cards: &[&Card<'_>]) -> &'w str {
         let (token, behind) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         let word = token.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-'));
         is_addressed |= word.contains('_') || ADDRESS.contains(&&*word.to_lowercase());
-        let is_name = is_addressed && cards.iter().any(|card| goes_by(card, word));
+        // An id, too, of whoever handed the words on.
+        let is_named = word.contains('_') || cards.iter().any(|card| goes_by(card, word));
+        let is_name = is_addressed && is_named;
         let lower = word.to_lowercase();
         let is_address = [&ADDRESS[..], &BESIDE_NAMES].concat().contains(&&*lower);
         if behind.is_empty() || !(is_name || is_address) {
@@ -276,6 +278,7 @@ mod tests {
             "which berth has the ship \"Aurora\"?",
             "the berths of ship=Aurora",
             "Berth: Aurora",
+            "let agent_harbour ask berth_of for the berth of ship=Aurora",
         ] {
             assert!(
                 !is_open_for(berths(), words, found, "ship Aurora"),
