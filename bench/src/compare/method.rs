@@ -52,6 +52,10 @@ pub(super) fn described(rounds: u32, length: Duration) -> Vec<String> {
          second over connections that are open. At full speed 64 calls are in flight, each of which waits for its task to end. 1,000 streams are 1,000 \
          tasks, each followed over a connection of its own from its beginning to its end; all their agents are let go at one moment."
             .to_owned(),
+        "Workflows are measured on `agenthub up` with its log and its journal synced, as agents (`--workflows`) that a client delegates to. Each step asks \
+         an agent of the SDK that answers at once. A step's time is that of a run of 20 steps, from its delegation to its outcome, divided by 20. In \
+         Restate a handler in JavaScript calls another one three times, each call stored."
+            .to_owned(),
         "The server's CPU time is the time on a CPU of all its threads (`/proc/PID/task/*/schedstat`). A measurement during which others used more \
          than 60 % of the machine is repeated once, and the quieter one counts."
             .to_owned(),
