@@ -118,14 +118,36 @@ fn an_answer_for_which_every_tool_failed_is_not_done() {
     let to = ["publish", "--to", "agent_words", "--wait"];
     let words = ["count the words of this text"];
     let answer = system.run(&[&to[..], &words].concat(), "");
-    assert_eq!(answer.code, Some(3), "{answer:?}");
-    let warning = "warning: the answer is without count_words, which failed: ";
-    for part in [warning, "it is locked"] {
-        assert!(answer.stderr.contains(part), "{part}: {answer:?}");
+    assert_eq!(answer.code, Some(1), "{answer:?}");
+    let shown = [&*answer.stdout, &*answer.stderr].concat();
+    for part in ["count_words failed", "it is locked"] {
+        assert!(shown.contains(part), "{part}: {answer:?}");
     }
     let json = system.run(&[&to[..], &["--json"], &words].concat(), "");
-    assert_eq!(json.code, Some(3), "{json:?}");
+    assert_eq!(json.code, Some(1), "{json:?}");
     assert!(json.stdout.contains(r#""agent":"count_words""#), "{json:?}");
+
+    let works = "[[tool]]\nname = 'count_letters'\ndescription = 'Counts the letters of a text'\n\
+        command = ['sh', '-c', 'cat >/dev/null; echo 9 letters']\n";
+    write(
+        &system,
+        "half.toml",
+        &[&broken.replace("agent_words", "agent_half"), works].concat(),
+    );
+    let _half = system.start(&["agent", "run", "half.toml"]);
+    system.wait_online("agent_half");
+    let asked = [
+        "publish",
+        "--to",
+        "agent_half",
+        "--wait",
+        "count the words; count the letters",
+    ];
+    let half = system.run(&asked, "");
+    assert_eq!(half.code, Some(3), "{half:?}");
+    for part in ["it is locked", "9 letters"] {
+        assert!(half.stdout.contains(part), "{part}: {half:?}");
+    }
 
     let missing = broken.replace(
         "['sh', '-c', 'echo it is locked >&2; exit 3']",

@@ -156,12 +156,16 @@ async fn serve(
 
 /// Says that a file has no errors, or what is in its way here; otherwise the error says what is wrong with it.
 async fn check(file: &Path, flag: Option<&str>, settings: &Settings) -> anyhow::Result<()> {
-    let definition = Definition::of_file(file)?;
+    let mut definition = Definition::of_file(file)?;
     check_name(&definition.name).with_context(|| file.display().to_string())?;
-    let unknown = definition.unknown_names(&Toolshed::new(&settings.servers, &settings.names));
+    let toolshed = Toolshed::new(&settings.servers, &settings.names);
+    let unknown = definition.unknown_names(&toolshed);
     if !unknown.is_empty() {
         return Err(several(unknown));
     }
+    let equipped = definition.equip(&toolshed).await;
+    toolshed.close().await;
+    equipped.map_err(several)?;
     let model = settings.model.unless(flag, definition.model.as_deref());
     let in_file = || file.display().to_string();
     definition

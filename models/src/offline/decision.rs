@@ -17,7 +17,7 @@ use crate::{PromptMessage, PromptPart, PromptRole, Request, Undone};
 const ANY_TASK: &str = "task";
 
 /// The words of one piece of data that are told.
-const MOST_OF_DATA: usize = 12;
+pub(super) const MOST_OF_DATA: usize = 12;
 
 /// The decision as JSON: what to delegate, or what to say. And how much of the request it leaves undone, beside what the
 /// results of agents lack.

@@ -7,6 +7,12 @@ use serde_json::Value;
 use super::decision::Outcome;
 use super::layout::without_mark;
 
+/// True if a result is an error.
+pub(super) fn is_error(value: &Value) -> bool {
+    let error = value.get("error");
+    error.is_some_and(|error| !plain(error).is_empty())
+}
+
 /// A result in a sentence that names who gave it.
 pub(super) fn told(name: &str, value: &Value) -> String {
     let agent = value.get("agent").and_then(Value::as_str);
@@ -56,10 +62,7 @@ fn plain(value: &Value) -> String {
 
 /// The result's text, without a word about who gave it; nothing where it is an error, empty, or words on what was not done.
 pub(super) fn content(value: &Value) -> Option<String> {
-    if value
-        .get("error")
-        .is_some_and(|error| !plain(error).is_empty())
-    {
+    if is_error(value) {
         return None;
     }
     // An agent that says that it did nothing gave nothing.

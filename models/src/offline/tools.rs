@@ -6,12 +6,14 @@ use serde_json::Value;
 use super::account::{self, Carried};
 use super::addressed::{addressed, unknown, unknown_part};
 use super::arguments::arguments;
+use super::decision::MOST_OF_DATA;
 use super::fitting::{self, Fit, instructions};
 use super::handing_on;
 use super::known::Known;
+use super::passages::short;
 use super::procedure::{Next, Procedure};
 use super::sums;
-use super::told::told;
+use super::told::{is_error, told};
 use super::turn::Turn;
 use super::words::{asks_who_it_is, clauses, cut};
 use super::{Answer, MAX_LISTED, how_to_configure};
@@ -120,16 +122,42 @@ fn words_on_results(request: &Request, turn: &Turn<'_>) -> Answer {
     };
     let mut said = summary + &guesses(request, turn);
     let is_guessed = said.len() > summary_length;
-    match open {
-        None if !is_guessed => Answer::text(said),
-        open => {
-            // An agent that was handed the same words may have said the same.
-            if let Some(open) = open.filter(|open| !said.contains(open.as_str())) {
-                said.push_str(&format!("\n{open}"));
-            }
-            Answer::Text(said, Some(Undone::Part))
+    let is_open = open.is_some();
+    for open in [open, unread_data(request, turn)].into_iter().flatten() {
+        // An agent that was handed the same words may have said the same.
+        if !said.contains(open.as_str()) {
+            said.push_str(&format!("\n{open}"));
         }
     }
+    let is_in_part = is_guessed || is_open || unread_data(request, turn).is_some();
+    let undone = is_in_part.then_some(Undone::Part);
+    Answer::Text(said, undone.max(failed(turn)))
+}
+
+/// How much of the work errors leave undone.
+fn failed(turn: &Turn<'_>) -> Option<Undone> {
+    let failures = turn.results().filter(|(_, value)| is_error(value)).count();
+    match failures {
+        0 => None,
+        all if all == turn.results().count() => Some(Undone::All),
+        _ => Some(Undone::Part),
+    }
+}
+
+/// The sentence on data beside the words, which only agents are handed; `None` if one was asked.
+fn unread_data(request: &Request, turn: &Turn<'_>) -> Option<String> {
+    let input = turn.input?.to_string();
+    let is_agent = |name: &str| {
+        let mut tools = request.tools.iter();
+        tools.any(|tool| tool.name == name && tool.agent.is_some())
+    };
+    let is_unread = turn.words != input && !turn.calls().any(|call| is_agent(&call.name));
+    is_unread.then(|| {
+        format!(
+            "(Nobody looked at the data that came along: {}.)",
+            short(&input, MOST_OF_DATA)
+        )
+    })
 }
 
 /// The sentence on what of the words nobody looked at. Words that were parted among tools are looked at part by part.

@@ -441,3 +441,19 @@ fn who_is_addressed_beside_others_and_is_nobody_is_named_in_the_answer() {
     );
     assert_eq!(undone, Some(Undone::Part));
 }
+
+/// spec: ORC-2.3
+#[test]
+fn a_tool_that_failed_leaves_a_part_undone_and_all_of_them_everything() {
+    let undone = |results: &[Value]| {
+        let done = answered(asked("ask echo and echo2"), results);
+        match answer(&done) {
+            Answer::Text(_, undone) => undone,
+            Answer::Calls(calls) => panic!("nothing is asked again: {calls:?}"),
+        }
+    };
+    let broken = json!({"error": "broken"});
+    let part = undone(&[json!("one"), broken.clone()]);
+    assert_eq!(part, Some(Undone::Part));
+    assert_eq!(undone(&[broken.clone(), broken]), Some(Undone::All));
+}
