@@ -30,7 +30,7 @@ pub const NAME: &str = "workflows";
 /// Runs that are at work at the same time, at most; further ones wait.
 pub(super) const CONCURRENCY: u32 = 256;
 
-/// The agent that carries out workflows: each [`RunRequest`] that comes becomes a run in this journal. `hub` is the address of the hub that
+/// The agent that carries out workflows: each request, with a workflow and its input, becomes a run in this journal. `hub` is the address of the hub that
 /// it is to be on.
 pub fn agent(hub: &str, journal: Arc<dyn Journal>) -> AgentBuilder {
     agent_with(Children::new(hub), journal)
