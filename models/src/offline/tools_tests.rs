@@ -457,3 +457,25 @@ fn a_tool_that_failed_leaves_a_part_undone_and_all_of_them_everything() {
     assert_eq!(part, Some(Undone::Part));
     assert_eq!(undone(&[broken.clone(), broken]), Some(Undone::All));
 }
+
+/// spec: ORC-2.3
+#[test]
+fn data_beside_the_words_that_no_agent_was_handed_are_named() {
+    let undone = |words: &str, result: &Value| {
+        let mut request = asked(words);
+        let input = PromptPart::Data {
+            label: "input".into(),
+            value: json!({"shelf": 4}),
+        };
+        request.messages[3].parts.push(input);
+        match answer(&answered(request, std::slice::from_ref(result))) {
+            Answer::Text(text, undone) => (text.contains("shelf"), undone),
+            Answer::Calls(calls) => panic!("nothing is asked again: {calls:?}"),
+        }
+    };
+    let (words, sum) = (
+        "calculator: a=1 b=2",
+        json!({"text": "the calculator adds: 3"}),
+    );
+    assert_eq!(undone(words, &sum), (true, Some(Undone::Part)));
+}
