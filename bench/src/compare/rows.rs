@@ -63,6 +63,15 @@ impl Source {
 }
 
 impl Row {
+    /// The row of a scene's ratio with this index.
+    fn of_scene((scene, index, name, goal): (Scene, usize, &str, Goal)) -> Self {
+        Self {
+            name: name.to_owned(),
+            source: Source::Scene(scene, index),
+            goal,
+        }
+    }
+
     /// The system that is the reference, if any.
     pub(super) fn against_name(&self) -> Option<&'static str> {
         match self.source {
@@ -339,11 +348,7 @@ fn scenes() -> impl Iterator<Item = Row> {
         (Scene::Up, 1, "`agenthub up` idle: memory, MiB", within),
         (Scene::Binary, 0, "size of the `dist` binary, MiB", within),
     ];
-    rows.into_iter().map(|(scene, index, name, goal)| Row {
-        name: name.to_owned(),
-        source: Source::Scene(scene, index),
-        goal,
-    })
+    rows.into_iter().map(Row::of_scene)
 }
 
 /// Rows of A2A calls and streams.
@@ -351,11 +356,7 @@ fn a2a() -> Vec<Row> {
     const BINDINGS: [&str; 3] = ["gRPC", "JSON-RPC", "HTTP+JSON"];
     let mut rows = Vec::new();
     let mut add = |scene, index, name: String, goal| {
-        rows.push(Row {
-            name,
-            source: Source::Scene(scene, index),
-            goal,
-        });
+        rows.push(Row::of_scene((scene, index, &name, goal)));
     };
     for (system, kept) in [
         (System::HubMemory, "memory"),
@@ -425,11 +426,7 @@ fn workflows() -> impl Iterator<Item = Row> {
             Goal::AtLeast(3.0),
         ),
     ];
-    rows.into_iter().map(|(scene, index, name, goal)| Row {
-        name: name.to_owned(),
-        source: Source::Scene(scene, index),
-        goal,
-    })
+    rows.into_iter().map(Row::of_scene)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::compare::{
 /// Runs that do not count, in tenths of those that do.
 const WARM_UP: u64 = 10;
 
-/// What runs took.
+/// Cost of runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
     /// Median from the request to the outcome.
