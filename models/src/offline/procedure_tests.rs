@@ -223,8 +223,11 @@ fn whoever_names_one_agent_gets_that_one_alone() {
     let checking = go_on(&mut request, &[from("critic", "Short.")]);
     let expected = json!({"task": "ask the critic to check this: It rains.", "draft": "It rains."});
     assert_eq!(checking, [("agent_critic".to_owned(), expected)]);
-    let told = said(&request);
-    assert!(told.starts_with("critic says: Short."), "{told}");
+    assert_eq!(
+        said(&request),
+        "critic says: Short.\n(No language model looked whether all of \"ask the critic to check this: It rains.\" was done: nothing shows \
+         that \"check\" was looked at. Ask for one thing at a time, and put a text that is to be used as it is into quotation marks.)"
+    );
 
     let words = "ask the critic about the 10:00 train, see http://x.org";
     let mut timed = asked(EDITOR, words);

@@ -122,19 +122,19 @@ fn words_on_results(request: &Request, turn: &Turn<'_>) -> Answer {
     };
     let mut said = summary + &guesses(request, turn);
     let is_guessed = said.len() > summary_length;
-    let is_open = open.is_some();
-    for open in [open, unread_data(request, turn)].into_iter().flatten() {
+    let left = [open, unread_data(request, turn)];
+    let is_in_part = is_guessed || left.iter().any(Option::is_some);
+    for sentence in left.into_iter().flatten() {
         // An agent that was handed the same words may have said the same.
-        if !said.contains(open.as_str()) {
-            said.push_str(&format!("\n{open}"));
+        if !said.contains(&sentence) {
+            said.push_str(&format!("\n{sentence}"));
         }
     }
-    let is_in_part = is_guessed || is_open || unread_data(request, turn).is_some();
     let undone = is_in_part.then_some(Undone::Part);
     Answer::Text(said, undone.max(failed(turn)))
 }
 
-/// How much of the work errors leave undone.
+/// Extent of the work that errors leave undone.
 fn failed(turn: &Turn<'_>) -> Option<Undone> {
     let failures = turn.results().filter(|(_, value)| is_error(value)).count();
     match failures {
