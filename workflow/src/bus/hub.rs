@@ -67,17 +67,20 @@ mod tests {
         *,
     };
 
+    /// Messages that wait for a subscriber; further ones wait at the hub.
+    const WAITING: usize = 64;
+
     struct OnHub(TestHub);
 
     struct Watcher {
-        messages: mpsc::UnboundedReceiver<Message>,
+        messages: mpsc::Receiver<Message>,
         _agent: RunningAgent,
     }
 
     #[async_trait]
     impl Topics for OnHub {
         async fn subscriber(&self, name: &str, topic: &str) -> Box<dyn Subscriber> {
-            let (sender, messages) = mpsc::unbounded_channel();
+            let (sender, messages) = mpsc::channel(WAITING);
             let agent = Agent::worker(Card::new(name, "Watches"))
                 .topics([topic])
                 .concurrency(1)
@@ -87,8 +90,12 @@ mod tests {
                         key: task.context_id().to_owned(),
                         body: task.data().expect("a body"),
                     };
-                    let _ = sender.send(message);
-                    async { Reply::none() }
+                    let sender = sender.clone();
+                    async move {
+                        // The test may be over.
+                        let _ = sender.send(message).await;
+                        Reply::none()
+                    }
                 });
             let agent = agent.start(self.0.url()).await.expect("a hub");
             Box::new(Watcher {
