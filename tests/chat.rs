@@ -99,7 +99,7 @@ fn states(system: &System, agent: &str) -> Vec<String> {
     states.collect()
 }
 
-/// What is said next is the answer to the agent's question, and what is said after that a request again.
+/// The next words are the answer to the agent's question, and those after them a request again.
 ///
 /// spec: A2A 1.0.1 §3.4.3
 #[test]

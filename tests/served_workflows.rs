@@ -201,7 +201,7 @@ output: ${two.output.text}
     drop(served);
 }
 
-/// Who asks for a run does not allow its steps, whatever it says in the task.
+/// A run's requester does not allow its steps, whatever it says in the task.
 ///
 /// spec: EXE-2.2
 #[test]
@@ -238,7 +238,7 @@ fn told(system: &System, task: &str, part: &str) -> String {
     })
 }
 
-/// Where the runs are in another data folder than Cortex knows, the command that the caller is told answers as well.
+/// The command that the caller is told answers also if the runs are in another data folder than Cortex knows.
 ///
 /// spec: EXE-2.2
 #[test]

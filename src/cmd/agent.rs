@@ -154,7 +154,11 @@ async fn serve(
     }
 }
 
-/// Says that a file has no errors, or what is in its way here; otherwise the error says what is wrong with it.
+/// Prints that a file has no errors, or names what keeps its tools from running here.
+///
+/// # Errors
+///
+/// The fault of the file, with its place, or the fault of a server that it takes tools from.
 async fn check(file: &Path, flag: Option<&str>, settings: &Settings) -> anyhow::Result<()> {
     let mut definition = Definition::of_file(file)?;
     check_name(&definition.name).with_context(|| file.display().to_string())?;
