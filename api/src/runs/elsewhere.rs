@@ -21,12 +21,9 @@ use super::{
 /// Interval at which the journals are looked through.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Runs with approvals that are read together, and the most of them, latest first.
+/// Runs with approvals that are read together, and the most of such pages, latest first.
 const PAGE: u32 = 200;
-const MAX_RUNS: usize = 1_000;
-
-/// The most pages, each of which looks at 2,000 runs at work.
-const MAX_PAGES: usize = 50;
+const MAX_PAGES: usize = 5;
 
 /// The last look through the journals, which all watchers share. Only watchers look, so that nothing is done where there are none.
 #[derive(Debug, Default)]
@@ -129,7 +126,7 @@ impl Inner {
                 }
             };
             runs.extend(page.runs);
-            if page.next.is_none() || runs.len() >= MAX_RUNS {
+            if page.next.is_none() {
                 break;
             }
             query.page_token = page.next;

@@ -216,6 +216,7 @@ impl ListQuery {
             strategies,
             thread: self.thread_id.clone(),
             states,
+            asks: self.state == Some(RunState::AwaitingApproval),
             before: None,
             limit,
         }

@@ -57,7 +57,7 @@ impl Shelf {
 /// State of the run of a row.
 pub(super) fn state_of(listed: &ListedRun) -> RunState {
     let summary = listed.summary.as_ref();
-    let waits = || summary.is_some_and(|summary| summary.pending_approvals().next().is_some());
+    let waits = || summary.is_some_and(Summary::asks);
     match (listed.state, summary.and_then(|summary| summary.stopping)) {
         (State::Completed, _) => RunState::Completed,
         (State::Failed, _) => RunState::Failed,

@@ -22,6 +22,8 @@ pub struct Filter {
     pub thread: Option<String>,
     /// States; empty means all.
     pub states: Vec<State>,
+    /// Only runs with an approval that is not decided.
+    pub asks: bool,
     /// Runs before the one with this [`ListedRun::cursor`].
     pub before: Option<String>,
     /// Maximum runs, up to 1,000.
@@ -35,6 +37,7 @@ impl Default for Filter {
             strategies: Vec::new(),
             thread: None,
             states: Vec::new(),
+            asks: false,
             before: None,
             limit: 50,
         }

@@ -145,6 +145,7 @@ fn is_wanted(listed: &ListedRun, filter: &Filter) -> bool {
         && is(&filter.thread, &listed.thread)
         && (filter.strategies.is_empty() || filter.strategies.contains(&listed.strategy))
         && (filter.states.is_empty() || filter.states.contains(&listed.state))
+        && (!filter.asks || listed.summary.as_ref().is_some_and(Summary::asks))
 }
 
 #[async_trait]

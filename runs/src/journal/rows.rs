@@ -142,6 +142,9 @@ pub(super) fn json(summary: &Summary) -> String {
     serde_json::to_string(summary).expect("a summary has only string keys")
 }
 
+/// Part of the stored summary of a run that asks, and of no other: within texts and keys, quotes are escaped.
+pub(super) const ASKS: &str = r#""asks":"#;
+
 /// A number as databases store it.
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)

@@ -64,6 +64,11 @@ impl Summary {
         self.out.values().filter_map(|out| out.asks)
     }
 
+    /// True if an approval has no decision.
+    pub fn asks(&self) -> bool {
+        self.pending_approvals().next().is_some()
+    }
+
     /// Applies the change of the event with this sequence number.
     pub(super) fn apply(&mut self, seq: u64, change: &Change) {
         match change {

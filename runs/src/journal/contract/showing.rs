@@ -67,17 +67,32 @@ pub(super) async fn sums_up_with_every_event(journal: &Arc<dyn Journal>) {
         let entries = entries.expect("it is there");
         let listed = listed(journal, &owner, run).await;
         assert_eq!(listed.last, entries.len() as u64);
-        assert_eq!(listed.summary, Some(Summary::of(&entries)));
+        let summary = Summary::of(&entries);
+        let asking = Filter {
+            owner: Some(owner.clone()),
+            asks: true,
+            ..Filter::default()
+        };
+        let asking = journal.list(&asking).await.expect("it works");
+        let is_found = asking.iter().any(|listed| listed.run == *run);
+        assert_eq!(is_found, summary.asks(), "{summary:?}");
+        assert_eq!(listed.summary, Some(summary));
         entries
     };
     summed(&run).await;
     let (mut last, forms) = (1, forms());
+    let mut asked = 0;
     for event in &forms {
         let appended = journal.append(&run, epoch, last, std::slice::from_ref(event));
         assert_eq!(appended.await, Ok(()));
         last += 1;
-        summed(&run).await;
+        let entries = summed(&run).await;
+        asked += usize::from(Summary::of(&entries).asks());
     }
+    assert!(
+        asked > 0 && asked < forms.len(),
+        "it asked, and was answered"
+    );
     let refused = journal.append(&run, epoch, 1, &[showed("late")]).await;
     assert!(refused.is_err());
     let entries = summed(&run).await;

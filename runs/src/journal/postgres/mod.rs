@@ -362,7 +362,8 @@ impl Journal for PostgresJournal {
             &before,
             &limit,
         ];
-        let found = in_time(self.connections.query(statements::LIST, &with)).await?;
+        let query = statements::list(filter.asks);
+        let found = in_time(self.connections.query(&query, &with)).await?;
         Ok(found.iter().map(listed).collect())
     }
 

@@ -22,6 +22,7 @@ pub(super) async fn prepare(client: &Object) -> Result<(), JournalError> {
         Some(found) if found >= SCHEMA => found,
         _ => within(PATIENCE, change(client)).await?,
     };
+    within(PATIENCE, index(client)).await?;
     match found > SCHEMA {
         true => Err(JournalError::Unavailable(format!(
             "its tables were made by a later release (schema {found}, this one knows {SCHEMA}): use that one"
@@ -60,6 +61,29 @@ async fn change(client: &Object) -> Result<i32, JournalError> {
         let _ = run("ROLLBACK").await;
     }
     changed
+}
+
+/// Adds the index of the runs that ask if it is missing. It is no part of the schema: tables without it can be read, and earlier releases
+/// keep it.
+async fn index(client: &Object) -> Result<(), JournalError> {
+    let is_missing = "SELECT to_regclass('agenthub_runs_that_ask') IS NULL";
+    let row = client.query_one(is_missing, &[]).await;
+    let row = row.map_err(|error| unavailable(&error))?;
+    if !row.get::<_, bool>(0) {
+        return Ok(());
+    }
+    let add = format!(
+        "BEGIN; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock(1095258698);
+         CREATE INDEX IF NOT EXISTS agenthub_runs_that_ask ON agenthub_runs (id) WHERE {};
+         COMMIT",
+        statements::asks()
+    );
+    let added = client.batch_execute(&add).await;
+    if added.is_err() {
+        // If this fails too, the connection is gone, and with it the transaction.
+        let _ = client.batch_execute("ROLLBACK").await;
+    }
+    added.map_err(|error| unavailable(&error))
 }
 
 async fn version(client: &Object) -> Result<Option<i32>, JournalError> {

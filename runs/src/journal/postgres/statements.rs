@@ -1,6 +1,8 @@
 //! The SQL statements of a journal. Each call is one statement, so that it is atomic. Times are the server's at the
 //! moment of execution, not of the transaction's start, which may have waited for another transaction.
 
+use crate::journal::rows;
+
 /// Creates a run, leased to the caller, unless it exists. Parameters: run, owner, driver, lease in seconds, first
 /// event, strategy, conversation, start time, summary.
 pub(super) const MAKE: &str = "
@@ -120,15 +122,28 @@ SELECT run FROM agenthub_runs
 WHERE owner = $1 AND ended_at IS NULL AND (driver = $2 OR until <= clock_timestamp())
 ORDER BY id LIMIT $3";
 
-/// Lists runs, latest first. Parameters: owner, conversation, strategies, states, before which number, limit.
-pub(super) const LIST: &str = "
+/// Lists runs, latest first, or only those that ask. Parameters: owner, conversation, strategies, states, before which number, limit.
+pub(super) fn list(only_those_that_ask: bool) -> String {
+    let asks = match only_those_that_ask {
+        true => format!("AND {}", asks()),
+        false => String::new(),
+    };
+    format!(
+        "
 SELECT id, run, owner, strategy, thread, state, started_ms, floor(extract(epoch FROM ended_at) * 1000)::bigint,
     last, summary
 FROM agenthub_runs
 WHERE ($1::text IS NULL OR owner = $1) AND ($2::text IS NULL OR thread = $2)
     AND (cardinality($3::text[]) = 0 OR strategy = ANY ($3)) AND (cardinality($4::text[]) = 0 OR state = ANY ($4))
-    AND ($5::bigint IS NULL OR id < $5)
-ORDER BY id DESC LIMIT $6";
+    AND ($5::bigint IS NULL OR id < $5) {asks}
+ORDER BY id DESC LIMIT $6"
+    )
+}
+
+/// Condition of rows of runs that ask, by which PostgreSQL finds their index.
+pub(super) fn asks() -> String {
+    format!("position('{}' IN summary) > 0", rows::ASKS)
+}
 
 /// Compacts runs that ended long ago. Parameters: seconds, limit, owner.
 pub(super) const CONDENSE: &str = "

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter, types::Value};
 use serde::Serialize;
 
-use super::worker::Done;
+use super::{schema, worker::Done};
 use crate::{
     id::RunId,
     journal::{
@@ -45,9 +45,13 @@ pub(super) fn adoptable(
 }
 
 pub(super) fn list(sql: &Connection, filter: &Filter, before: Option<u64>) -> Done<Vec<ListedRun>> {
-    let mut query =
-        "SELECT id, run, owner, strategy, thread, state, started_ms, ended_ms, last, summary FROM runs WHERE true"
-            .to_owned();
+    let asks = match filter.asks {
+        true => schema::asks(),
+        false => "true".to_owned(),
+    };
+    let mut query = format!(
+        "SELECT id, run, owner, strategy, thread, state, started_ms, ended_ms, last, summary FROM runs WHERE {asks}"
+    );
     let mut with: Vec<Value> = Vec::new();
     let mut only = |condition: &str, value: Option<Value>| {
         if let Some(value) = value {

@@ -227,7 +227,18 @@ fn make_tables(connection: &Connection, path: &Path) -> Result<(), OpenError> {
         (APPLICATION, _) => {}
         _ => return Err(OpenError::Foreign(path.to_owned())),
     }
+    // Not part of the schema: files without it can be read, and earlier releases keep it.
+    let index = format!(
+        "CREATE INDEX IF NOT EXISTS runs_that_ask ON runs (id) WHERE {}",
+        asks()
+    );
+    connection.execute_batch(&index).map_err(refused)?;
     connection.execute_batch("COMMIT").map_err(refused)
+}
+
+/// Condition of rows of runs that ask, by which SQLite finds their index.
+pub(super) fn asks() -> String {
+    format!("instr(summary, '{}') > 0", rows::ASKS)
 }
 
 fn refused(path: &Path, source: rusqlite::Error) -> OpenError {

@@ -47,6 +47,22 @@ async fn what_was_written_is_there_after_opening_again() {
     assert_eq!(opened.entries[1].event, large);
 }
 
+#[tokio::test]
+async fn runs_that_ask_are_found_without_looking_at_others() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("runs.db");
+    drop(SqliteJournal::open(&path).expect("it opens"));
+    let sql = Connection::open(&path).expect("it opens");
+    let plan = |condition: &str| {
+        let explain =
+            format!("EXPLAIN QUERY PLAN SELECT run FROM runs WHERE {condition} ORDER BY id DESC");
+        let plan = sql.query_row(&explain, [], |row| row.get::<_, String>(3));
+        plan.expect("it is SQL")
+    };
+    assert_eq!(plan(&schema::asks()), "SCAN runs USING INDEX runs_that_ask");
+    assert_eq!(plan("true"), "SCAN runs");
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn only_the_owner_can_read_what_is_kept() {
