@@ -12,7 +12,10 @@ mod model;
 mod outbound;
 mod tools;
 
-use std::path::{Path, PathBuf};
+use std::{
+    num::NonZeroU32,
+    path::{Path, PathBuf},
+};
 
 use agenthub_mcp::toolshed::{Names, Servers};
 use agenthub_sdk::model::LanguageModel;
@@ -68,6 +71,9 @@ pub(crate) struct Settings {
     /// Seconds that an agent may be away before its work is called back, if that was said.
     #[serde(default)]
     pub(crate) away_grace_seconds: Option<u32>,
+    /// Seconds of an instance's presence lease, if that was said.
+    #[serde(default)]
+    pub(crate) presence_lease_seconds: Option<NonZeroU32>,
     /// Retention of the runs of agents once they are over.
     #[serde(default)]
     pub(crate) keep_runs: KeepRuns,

@@ -9,7 +9,7 @@ use nix::{
 use serde_json::Value;
 
 use crate::{
-    harness::{Process, System, eventually, free_address},
+    harness::{PRESENCE_LEASE_SECONDS, Process, System, eventually, free_address},
     workflows::{
         begun, in_state,
         kills::{completed, let_go, logged, start_worker},
@@ -68,8 +68,18 @@ pub(crate) fn kill_process(pid: i32) {
 
 /// `agenthub up` with a process for each run.
 pub(crate) fn start_up(system: &System) -> Process {
-    let form = ["up", "--json", "--executors", "processes", "--grpc"];
-    let up = system.start(&[&form[..], &[system.grpc(), "--http", "127.0.0.1:0"]].concat());
+    let up = system.start(&[
+        "up",
+        "--json",
+        "--executors",
+        "processes",
+        "--presence-lease-seconds",
+        PRESENCE_LEASE_SECONDS,
+        "--grpc",
+        system.grpc(),
+        "--http",
+        "127.0.0.1:0",
+    ]);
     up.line("the banner");
     up
 }

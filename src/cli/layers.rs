@@ -32,6 +32,7 @@ impl Layers for Serve {
             bodies_mib: self.bodies_mib,
             away_agents_days: self.away_agents_days,
             away_grace_seconds: self.away_grace_seconds,
+            presence_lease_seconds: self.presence_lease_seconds,
             ..self.folder.layer()
         }
     }

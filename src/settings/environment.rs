@@ -41,6 +41,7 @@ pub(super) fn layer(env: Env<'_>) -> anyhow::Result<Layer> {
         bodies_mib: number(env, "AGENTHUB_BODIES_MIB")?,
         away_agents_days: number(env, "AGENTHUB_AWAY_AGENTS_DAYS")?,
         away_grace_seconds: number(env, "AGENTHUB_AWAY_GRACE_SECONDS")?,
+        presence_lease_seconds: number(env, "AGENTHUB_PRESENCE_LEASE_SECONDS")?,
         executors: executors(env)?,
         max_executors: max_executors(env)?,
         keep_runs: keep_runs(env)?,

@@ -12,6 +12,8 @@ impl Settings {
     /// The hub's settings; those that nobody set are its own.
     pub(crate) fn hub_settings(&self) -> HubSettings {
         let hub = HubSettings::default();
+        let lease = self.presence_lease_seconds.map(|n| n.get().into());
+        let presence_lease = lease.map_or(hub.presence_lease, Duration::from_secs);
         let bodies = self.bodies_mib.and_then(|mib| usize::try_from(mib).ok());
         self.ended_tasks.bound(HubSettings {
             storage: match self.data() {
@@ -28,6 +30,9 @@ impl Settings {
                 None => hub.away_grace,
                 Some(seconds) => Duration::from_secs(seconds.into()),
             },
+            presence_lease,
+            // A heartbeat may be late, or lost with its connection.
+            heartbeat_interval: hub.heartbeat_interval.min(presence_lease / 3),
             ..hub
         })
     }

@@ -1,6 +1,6 @@
 //! Several sources of settings become one.
 
-use std::path::PathBuf;
+use std::{num::NonZeroU32, path::PathBuf};
 
 use agenthub_terminal::{
     Listen,
@@ -38,6 +38,8 @@ pub(crate) struct Layer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) away_grace_seconds: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) presence_lease_seconds: Option<NonZeroU32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) executors: Option<Executors>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_executors: Option<MaxExecutors>,
@@ -61,6 +63,7 @@ impl Layer {
             bodies_mib: None,
             away_agents_days: None,
             away_grace_seconds: None,
+            presence_lease_seconds: None,
             executors: None,
             max_executors: None,
             keep_runs: KeepRuns::default(),

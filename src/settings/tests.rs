@@ -80,6 +80,28 @@ fn agents_may_be_away_as_long_as_file_environment_and_flags_say() {
 }
 
 #[test]
+fn presence_leases_last_as_long_as_file_environment_and_flags_say() {
+    let hub = |flag, env: &[(&str, &str)], file| {
+        let flags = Layer {
+            presence_lease_seconds: flag,
+            ..Layer::default()
+        };
+        let hub = load(flags, env, file).expect("right").hub_settings();
+        let heartbeat = hub.heartbeat_interval.as_millis();
+        (hub.presence_lease.as_secs(), heartbeat)
+    };
+    let file = "presence_lease_seconds = 6\n";
+    let env = [("AGENTHUB_PRESENCE_LEASE_SECONDS", "3")];
+    assert_eq!(hub(None, &[], ""), (10, 3_000));
+    assert_eq!(hub(None, &[], file), (6, 2_000));
+    assert_eq!(hub(None, &env, file), (3, 1_000));
+    assert_eq!(hub(NonZeroU32::new(60), &env, file), (60, 3_000));
+    let refused = load(Layer::default(), &[], "presence_lease_seconds = 0\n");
+    let refused = refused.expect_err("nobody could stay").to_string();
+    assert!(refused.contains("presence_lease_seconds"), "{refused}");
+}
+
+#[test]
 fn runs_are_kept_as_file_environment_and_flags_say_for_each_agent() {
     let file = "[keep_runs]\ndays = 10\nagents = { writer = 1, qa = 2, cortex = 3 }\n";
     let env = [("AGENTHUB_KEEP_RUNS_DAYS", "20,qa=5, cortex = 6")];

@@ -1,6 +1,6 @@
 //! Flags that several commands have.
 
-use std::{path::PathBuf, str::FromStr};
+use std::{num::NonZeroU32, path::PathBuf, str::FromStr};
 
 use anyhow::anyhow;
 use clap::Args;
@@ -93,6 +93,9 @@ pub struct Serve {
     /// Seconds that an agent may be away, to start again, before its work is called back [default: 15]
     #[arg(long, value_name = "N")]
     pub away_grace_seconds: Option<u32>,
+    /// Seconds after which the mail of an agent that broke off, or says nothing, goes to another instance of it [default: 10]
+    #[arg(long, value_name = "N")]
+    pub presence_lease_seconds: Option<NonZeroU32>,
     /// Listens on addresses that other machines reach, though nobody's identity is checked
     #[arg(long)]
     pub insecure: bool,

@@ -21,6 +21,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Time that agents may be offline in tests that wait until they are given up.
 const AWAY_GRACE_SECONDS: &str = "2";
 
+/// Time for which the mail of an agent that was killed stays with it.
+pub(crate) const PRESENCE_LEASE_SECONDS: &str = "3";
+
 /// A system's folder, and the address of its hub.
 pub(crate) struct System {
     folder: tempfile::TempDir,
@@ -43,6 +46,8 @@ impl System {
             "--ephemeral",
             "--away-grace-seconds",
             AWAY_GRACE_SECONDS,
+            "--presence-lease-seconds",
+            PRESENCE_LEASE_SECONDS,
             "--grpc",
             "127.0.0.1:0",
             "--http",
@@ -77,6 +82,8 @@ impl System {
             "--ephemeral",
             "--away-grace-seconds",
             AWAY_GRACE_SECONDS,
+            "--presence-lease-seconds",
+            PRESENCE_LEASE_SECONDS,
             "--grpc",
             &self.grpc,
             "--http",
@@ -112,6 +119,8 @@ impl System {
             "--json",
             "--away-grace-seconds",
             AWAY_GRACE_SECONDS,
+            "--presence-lease-seconds",
+            PRESENCE_LEASE_SECONDS,
             "--grpc",
             self.grpc(),
             "--http",
@@ -125,6 +134,8 @@ impl System {
         let up = self.start(&[
             "up",
             "--json",
+            "--presence-lease-seconds",
+            PRESENCE_LEASE_SECONDS,
             "--grpc",
             self.grpc(),
             "--http",
