@@ -7,7 +7,7 @@ use std::{
 
 use agenthub_runs::{
     Command, DelegationResult, DriveError, Driver, Effect, EffectFailure, Facts, Next, RunEvent,
-    RunOutcome, Step, StepResult, journal,
+    RunOutcome, Step, StepId, StepResult, journal,
     model::{PromptMessage, Request},
 };
 use tokio::time::{Instant, timeout};
@@ -107,6 +107,64 @@ async fn nothing_goes_out_before_it_is_written_however_slow_that_is() {
     }
     assert!(ended(task).await.is_ok(), "slow is not lost");
     assert_eq!(stage.world.count("call a#1"), 1);
+}
+
+/// A result and what follows from it take one append, and no step goes out before that.
+#[tokio::test(start_paused = true)]
+async fn what_follows_from_a_result_is_written_with_it() {
+    let journal = FaultyJournal::slow(Duration::from_secs(4));
+    let stage = Arc::new(Stage::on(Arc::clone(&journal) as _, StandIn::new()));
+    let wants = Wants(|facts: &Facts| {
+        let note = Step::new("note", Effect::Note("seen".into()));
+        match (facts.result(&tool("a")), facts.result(&tool("b"))) {
+            (None, _) => Next::Steps(vec![tool("a")]),
+            (_, None) => Next::Steps(vec![note, tool("b")]),
+            _ => Next::Finish(RunOutcome::completed("both came back")),
+        }
+    });
+    let task = stage.start("one", wants);
+    let written = || {
+        let appends = journal.appends.lock().expect("nobody panicked");
+        appends
+            .iter()
+            .map(|events| words(events))
+            .collect::<Vec<_>>()
+    };
+    while written().len() < 2 {
+        assert_eq!(stage.world.count("call b#1"), 0);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert!(ended(task).await.is_ok());
+    let expected = [
+        "begun a#1",
+        "a#1 tool_returned, noted note, begun b#1",
+        "b#1 tool_returned, stopping completed",
+        "ended completed",
+    ];
+    let written: Vec<String> = written().iter().map(|events| events.join(", ")).collect();
+    assert_eq!(written, expected);
+}
+
+/// A run that is let go keeps the results that it has.
+#[tokio::test(start_paused = true)]
+async fn a_result_that_comes_with_the_order_to_let_go_is_written() {
+    let world = StandIn::new().does("b", Behaviour::Hangs);
+    let stage = Stage::new(world);
+    let command = stage.command.clone();
+    let wants = Wants(move |facts: &Facts| {
+        if facts.result(&tool("a")).is_some() {
+            command.send_replace(Command::Suspend);
+        }
+        match facts.noted(&StepId::new("n")) {
+            None if facts.result(&tool("a")).is_some() => {
+                Next::Steps(vec![Step::new("n", Effect::Note("seen".into()))])
+            }
+            _ => Next::Steps(vec![tool("a"), tool("b")]),
+        }
+    });
+    assert_eq!(stage.drive("one", &wants).await, Err(DriveError::Suspended));
+    let events = words(&stage.events().await);
+    assert_eq!(events[events.len() - 2..], ["a#1 tool_returned", "noted n"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -75,6 +75,8 @@ pub(super) struct RunLoop<'a> {
     /// Progress of steps in flight.
     pieces: mpsc::Receiver<Piece>,
     piece: mpsc::Sender<Piece>,
+    /// Events that were decided about and are not durable yet. No effect that follows from them has started.
+    pending: Vec<RunEvent>,
     /// No further step begins.
     is_draining: bool,
 }
@@ -98,6 +100,7 @@ impl<'a> RunLoop<'a> {
             steps: JoinSet::new(),
             pieces,
             piece,
+            pending: Vec::new(),
             is_draining: false,
         }
     }
@@ -138,6 +141,7 @@ impl<'a> RunLoop<'a> {
         }
         loop {
             if let Some(command) = self.command() {
+                self.flush().await?;
                 self.obey(command).await?;
             }
             let actions = run::advance(
@@ -147,6 +151,9 @@ impl<'a> RunLoop<'a> {
                 self.world.now_ms(),
                 self.leased.driver.max_open,
             );
+            if actions.iter().any(|action| self.acts_at_once(action)) {
+                self.flush().await?;
+            }
             let mut events = Vec::new();
             let mut begun = Vec::new();
             let mut wake_at = u64::MAX;
@@ -171,7 +178,11 @@ impl<'a> RunLoop<'a> {
                 }
             }
             let has_news = !events.is_empty();
-            self.append(events).await?;
+            self.accept(events);
+            // Without effects the next decision may add events to the same append.
+            if !has_news || !begun.is_empty() || self.pending.len() >= REPLAYED {
+                self.flush().await?;
+            }
             for work in begun {
                 self.send_out(work);
             }
@@ -181,6 +192,15 @@ impl<'a> RunLoop<'a> {
                 }
                 self.wait(wake_at).await?;
             }
+        }
+    }
+
+    /// True for an action with an effect before the next append: what it follows from must be durable.
+    fn acts_at_once(&self, action: &Action) -> bool {
+        match action {
+            Action::Look(..) | Action::Recall(..) | Action::Conclude(_) => true,
+            Action::Resume(work) => !self.out.contains_key(&work.key),
+            Action::Note(_) | Action::Begin(..) | Action::WakeAt(_) | Action::Stop(_) => false,
         }
     }
 
@@ -228,7 +248,22 @@ impl<'a> RunLoop<'a> {
     }
 
     /// Appends events to the journal. Their effects start after that.
-    async fn append(&mut self, mut events: Vec<RunEvent>) -> Result<(), DriveError> {
+    async fn append(&mut self, events: Vec<RunEvent>) -> Result<(), DriveError> {
+        self.accept(events);
+        self.flush().await
+    }
+
+    /// Adds events to the facts, and to the next append.
+    fn accept(&mut self, events: Vec<RunEvent>) {
+        for event in &events {
+            self.leased.facts.apply(event);
+        }
+        self.pending.extend(events);
+    }
+
+    /// Makes all events durable, and shows them.
+    async fn flush(&mut self) -> Result<(), DriveError> {
+        let mut events = std::mem::take(&mut self.pending);
         while !events.is_empty() {
             let rest = events.split_off(events.len().min(REPLAYED));
             self.append_together(std::mem::replace(&mut events, rest))
@@ -248,7 +283,6 @@ impl<'a> RunLoop<'a> {
         }
         for event in events {
             leased.last += 1;
-            leased.facts.apply(&event);
             let entry = Entry {
                 seq: leased.last,
                 event,
@@ -324,14 +358,20 @@ impl<'a> RunLoop<'a> {
                 }
             }
         };
-        // Panics are caught inside the step's task; a missing result means that the runtime is shutting down.
-        let Ok(returned) = returned else {
-            return Err(DriveError::Suspended);
-        };
-        let mut events = self.progress(None);
-        self.out.remove(&returned.key);
-        events.push(returned.event(self.world.now_ms()));
-        self.append(events).await
+        let mut next = Some(returned);
+        while let Some(returned) = next {
+            // Panics are caught inside the step's task; a missing result means that the runtime is shutting down.
+            let Ok(returned) = returned else {
+                return Err(DriveError::Suspended);
+            };
+            let mut events = self.progress(None);
+            self.out.remove(&returned.key);
+            events.push(returned.event(self.world.now_ms()));
+            // The steps that follow begin in the same append.
+            self.accept(events);
+            next = self.steps.try_join_next();
+        }
+        Ok(())
     }
 
     /// Progress events received so far. Includes everything that a step sent before its result.

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -25,6 +25,8 @@ pub(crate) struct FaultyJournal {
     pub(crate) is_silent: AtomicBool,
     /// True if writes fail.
     pub(crate) is_full: AtomicBool,
+    /// Events of each append.
+    pub(crate) appends: Mutex<Vec<Vec<RunEvent>>>,
 }
 
 impl FaultyJournal {
@@ -33,6 +35,11 @@ impl FaultyJournal {
             append_takes,
             ..Self::default()
         })
+    }
+
+    fn note(&self, events: &[RunEvent]) {
+        let mut appends = self.appends.lock().expect("nobody panicked");
+        appends.push(events.to_vec());
     }
 }
 
@@ -53,6 +60,7 @@ impl JournalDecorator for FaultyJournal {
         if self.is_full.load(Ordering::Relaxed) {
             return Err(JournalError::Unavailable("the disk is full".into()));
         }
+        self.note(events);
         self.inner.append(run, epoch, after, events).await
     }
 
