@@ -1,6 +1,9 @@
 //! Topics in a test's own process.
 
-use std::sync::Mutex;
+use std::sync::{
+    Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use async_trait::async_trait;
 use tokio::sync::watch;
@@ -15,6 +18,7 @@ pub(crate) struct MemoryBus {
     failures: Mutex<Vec<BusError>>,
     /// Ids of messages that are refused.
     refused: Mutex<Vec<String>>,
+    calls: AtomicUsize,
 }
 
 impl MemoryBus {
@@ -28,6 +32,11 @@ impl MemoryBus {
         self.refused.lock().expect("no panic").push(id.to_owned());
     }
 
+    /// Number of calls so far.
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.load(Ordering::Relaxed)
+    }
+
     /// Published messages, as they grow.
     pub(crate) fn published(&self) -> watch::Receiver<Vec<(String, Message)>> {
         self.published.subscribe()
@@ -37,6 +46,7 @@ impl MemoryBus {
 #[async_trait]
 impl Bus for MemoryBus {
     async fn publish(&self, topic: &str, messages: &[Message]) -> Result<(), BusError> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
         if let Some(error) = self.failures.lock().expect("no panic").pop() {
             return Err(error);
         }

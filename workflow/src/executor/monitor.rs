@@ -1,13 +1,14 @@
 //! Tells the monitoring topic how a run goes.
 //!
-//! Messages follow from the run's journal. Those of entries that are new wait in a queue for the bus; where it overflows, and where a run is
+//! Messages follow from the run's journal. Those of entries that are new wait in a queue for the bus, for a moment longer than they must,
+//! so that several go out together beside the steps and not between them. Where the queue overflows, and where a run is
 //! recovered, the journal is read instead, so that each message is published at least once. The run's last message is published before
 //! the journal says that the run has ended.
 
 use std::{
     slice,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
@@ -38,6 +39,12 @@ const QUEUE: usize = 256;
 /// Messages that are published together.
 const TOGETHER: usize = 32;
 
+/// Time that a message waits for others. The end of the run waits for none of it.
+const LINGER: Duration = Duration::from_millis(20);
+
+/// Place of the run's last message, behind every entry.
+const END: u64 = u64::MAX;
+
 /// Entries that are read together.
 const PAGE: usize = 64;
 
@@ -52,9 +59,9 @@ const FINISH: Duration = Duration::from_secs(30);
 pub(super) struct Monitor {
     shared: Arc<Shared>,
     queue: mpsc::Sender<(u64, Message)>,
-    /// The run's last message.
-    last: Mutex<Option<Message>>,
-    /// Number of the entry up to which all messages are published.
+    /// True once nothing but the run's last message will follow.
+    finishing: watch::Sender<bool>,
+    /// Number of the entry up to which all messages are published, [`END`] once the last one is.
     published: watch::Receiver<u64>,
     _publisher: JoinSet<()>,
 }
@@ -69,12 +76,15 @@ struct Shared {
     /// True if there are messages that are not in the queue.
     is_behind: AtomicBool,
     behind: Notify,
+    /// The run's last message.
+    last: Mutex<Option<Message>>,
 }
 
 /// The side that publishes.
 struct Publisher {
     shared: Arc<Shared>,
     published: watch::Sender<u64>,
+    finishing: watch::Receiver<bool>,
 }
 
 impl Monitor {
@@ -94,17 +104,20 @@ impl Monitor {
             shown: AtomicU64::new(0),
             is_behind: AtomicBool::new(false),
             behind: Notify::new(),
+            last: Mutex::default(),
         });
+        let (finishing, told) = watch::channel(false);
         let publisher = Publisher {
             shared: Arc::clone(&shared),
             published: sender,
+            finishing: told,
         };
         let mut tasks = JoinSet::new();
         tasks.spawn(publisher.run(waiting));
         Self {
             shared,
             queue,
-            last: Mutex::default(),
+            finishing,
             published,
             _publisher: tasks,
         }
@@ -114,7 +127,7 @@ impl Monitor {
     pub(super) fn show(&self, entry: &Entry, again: bool) {
         let run = &self.shared.run;
         if let Some(message) = of_end(run, entry) {
-            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(message);
+            *self.shared.last() = Some(message);
             return;
         }
         let message = of_step(run, entry);
@@ -133,40 +146,44 @@ impl Monitor {
         }
     }
 
-    fn last(&self) -> Option<Message> {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.clone()
-    }
-
-    /// Publishes the run's last message, behind all others.
+    /// Publishes the run's last message, with what waits before it.
     ///
     /// # Errors
     ///
-    /// The bus does not take it.
+    /// The bus cannot be reached. What it refuses is left out.
     pub(super) async fn finish(&self) -> Result<(), EffectFailure> {
-        let finish = async {
-            let shown = self.shared.shown.load(Ordering::Acquire);
-            let mut published = self.published.clone();
-            if published.wait_for(|seq| *seq >= shown).await.is_err() {
-                return Ok(());
-            }
-            let Some(last) = self.last() else {
-                return Ok(());
-            };
-            self.shared.bus.publish(TOPIC, &[last]).await
-        };
-        match timeout(FINISH, finish).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(BusError::Unavailable(why))) => Err(EffectFailure::passing(why)),
-            Ok(Err(error)) => Err(EffectFailure::lasting(error.to_string())),
+        self.finishing.send_replace(true);
+        let mut published = self.published.clone();
+        match timeout(FINISH, published.wait_for(|seq| *seq == END)).await {
+            Ok(_) => Ok(()),
             Err(_) => Err(EffectFailure::passing("the bus does not answer")),
         }
     }
 }
 
+impl Shared {
+    fn last(&self) -> MutexGuard<'_, Option<Message>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_behind(&self) -> bool {
+        self.is_behind.load(Ordering::Acquire)
+    }
+}
+
+/// Waits until the run is about to end.
+async fn is_told(finishing: &mut watch::Receiver<bool>) {
+    if finishing
+        .wait_for(|is_finishing| *is_finishing)
+        .await
+        .is_err()
+    {
+        std::future::pending::<()>().await;
+    }
+}
+
 impl Publisher {
-    async fn run(self, mut waiting: mpsc::Receiver<(u64, Message)>) {
-        let mut batch = Vec::new();
+    async fn run(mut self, mut waiting: mpsc::Receiver<(u64, Message)>) {
         loop {
             if self.shared.is_behind.swap(false, Ordering::Acquire) {
                 if let Err(error) = self.catch_up().await {
@@ -176,21 +193,58 @@ impl Publisher {
                 }
                 continue;
             }
-            tokio::select! {
-                () = self.shared.behind.notified() => {}
-                count = waiting.recv_many(&mut batch, TOGETHER) => {
-                    if count == 0 {
-                        return;
-                    }
-                    // What overflowed in between comes from the journal, with these.
-                    if self.shared.is_behind.load(Ordering::Acquire) {
-                        batch.clear();
-                        continue;
-                    }
-                    self.publish(std::mem::take(&mut batch)).await;
+            let mut batch = Vec::new();
+            let is_last = tokio::select! {
+                () = self.shared.behind.notified() => continue,
+                () = is_told(&mut self.finishing) => true,
+                count = waiting.recv_many(&mut batch, TOGETHER) => match count {
+                    0 => return,
+                    _ => self.linger(&mut waiting, &mut batch).await,
                 }
+            };
+            if is_last {
+                batch.extend(std::iter::from_fn(|| waiting.try_recv().ok()));
+            }
+            // What overflowed in between comes from the journal, with these.
+            if self.shared.is_behind() {
+                continue;
+            }
+            if is_last {
+                return self.publish_last(batch).await;
+            }
+            self.publish(batch).await;
+        }
+    }
+
+    /// Adds the messages of the next moment. True if nothing but the last one follows.
+    async fn linger(
+        &mut self,
+        waiting: &mut mpsc::Receiver<(u64, Message)>,
+        batch: &mut Vec<(u64, Message)>,
+    ) -> bool {
+        let pause = sleep(LINGER);
+        tokio::pin!(pause);
+        while batch.len() < TOGETHER {
+            let room = TOGETHER - batch.len();
+            tokio::select! {
+                () = is_told(&mut self.finishing) => return true,
+                () = &mut pause => return false,
+                count = waiting.recv_many(batch, room) => if count == 0 {
+                    return false;
+                },
             }
         }
+        false
+    }
+
+    /// Publishes the run's last message behind these.
+    async fn publish_last(&self, mut batch: Vec<(u64, Message)>) {
+        batch.extend(self.shared.last().take().map(|message| (END, message)));
+        let mut batch = batch.into_iter().peekable();
+        while batch.peek().is_some() {
+            self.publish(batch.by_ref().take(TOGETHER).collect()).await;
+        }
+        self.is_published(END);
     }
 
     /// Publishes what is in the queue, and leaves out what else was shown until now.
@@ -292,6 +346,7 @@ mod tests {
         journal::{Claim, MemoryJournal},
     };
     use serde_json::{Value, json};
+    use tokio::time::Instant;
 
     use super::*;
     use crate::bus::memory::MemoryBus;
@@ -481,11 +536,44 @@ mod tests {
         let monitor = stage.monitor();
         let last = stage.stopping().await;
         monitor.show(&last, false);
-        stage.bus.fail(BusError::Unavailable("away".to_owned()));
+        for _ in 0..40 {
+            stage.bus.fail(BusError::Unavailable("away".to_owned()));
+        }
         let failure = monitor.finish().await.expect_err("it is away");
         assert!(failure.is_retryable, "{failure}");
-        stage.bus.fail(BusError::Refused("too large".to_owned()));
-        let failure = monitor.finish().await.expect_err("it refuses");
-        assert!(!failure.is_retryable, "{failure}");
+        monitor.finish().await.expect("it is back");
+        assert_eq!(stage.ids(), ["r.2"], "once");
+
+        let mut stage = Stage::new().await;
+        let monitor = stage.monitor();
+        let last = stage.stopping().await;
+        monitor.show(&last, false);
+        stage.bus.refuse("r.2");
+        monitor.finish().await.expect("it is left out");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn messages_of_one_moment_go_out_together_and_the_last_one_with_them() {
+        let mut stage = Stage::new().await;
+        let monitor = stage.monitor();
+        for entry in stage.steps(2).await {
+            monitor.show(&entry, false);
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(stage.bus.calls(), 0, "they wait for others");
+        let mut published = monitor.published.clone();
+        let shown = published.wait_for(|seq| *seq == 5).await;
+        drop(shown.expect("they wait for no more than a moment"));
+        assert_eq!(stage.bus.calls(), 1);
+        for entry in stage.steps(1).await {
+            monitor.show(&entry, false);
+        }
+        let last = stage.stopping().await;
+        monitor.show(&last, false);
+        let began = Instant::now();
+        monitor.finish().await.expect("the bus takes it");
+        assert_eq!(began.elapsed(), Duration::ZERO, "the end does not wait");
+        assert_eq!(stage.bus.calls(), 2);
+        assert_eq!(stage.ids(), numbers(2..=8));
     }
 }

@@ -12,11 +12,15 @@ use agenthub_sdk::{
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinSet,
-    time::timeout,
+    time::{Instant, timeout, timeout_at},
 };
 
 /// Lines that wait at most; while there are as many, what comes is left out.
 const ROOM: usize = 256;
+
+/// Time that a line waits for others, so that several are published beside the steps and not between them. The end of the run waits for
+/// none of it.
+const LINGER: Duration = Duration::from_millis(20);
 
 /// Time that the end of a run waits for the lines before it.
 const CATCH_UP: Duration = Duration::from_secs(2);
@@ -80,21 +84,44 @@ impl Publishing {
         let (jobs, mut given) = mpsc::channel(ROOM);
         let mut publishing = JoinSet::new();
         publishing.spawn(async move {
-            while let Some(job) = given.recv().await {
-                match job {
-                    Job::Line(line) => {
-                        if let Err(error) = task.publish_update(line).await {
-                            tracing::debug!(%error, "a status was not published");
-                        }
+            let mut lines = Vec::new();
+            while let Some(mark) = next_lines(&mut given, &mut lines).await {
+                for line in lines.drain(..) {
+                    if let Err(error) = task.publish_update(line).await {
+                        tracing::debug!(%error, "a status was not published");
                     }
+                }
+                if let Some(done) = mark {
                     // Nobody waits any more.
-                    Job::Mark(done) => _ = done.send(()),
+                    let _ = done.send(());
                 }
             }
         });
         Self {
             jobs,
             _publishing: publishing,
+        }
+    }
+}
+
+/// Takes the lines of a moment, or those up to a mark; `None` at the end.
+async fn next_lines(
+    given: &mut mpsc::Receiver<Job>,
+    lines: &mut Vec<String>,
+) -> Option<Option<oneshot::Sender<()>>> {
+    let mut next = given.recv().await;
+    let until = Instant::now() + LINGER;
+    loop {
+        match next? {
+            Job::Line(line) => lines.push(line),
+            Job::Mark(done) => return Some(Some(done)),
+        }
+        if lines.len() >= ROOM {
+            return Some(None);
+        }
+        match timeout_at(until, given.recv()).await {
+            Ok(job) => next = job,
+            Err(_) => return Some(None),
         }
     }
 }
@@ -147,4 +174,35 @@ fn line(event: &RunEvent, run: &str, agent: &str) -> Option<String> {
 
 fn cut(question: &str) -> String {
     question.chars().take(MAX_QUESTION).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn lines_of_one_moment_are_taken_together_and_a_mark_waits_for_no_others() {
+        let (jobs, mut given) = mpsc::channel(ROOM);
+        let mut lines = Vec::new();
+        for line in ["a", "b"] {
+            let sent = jobs.try_send(Job::Line(line.to_owned()));
+            assert!(sent.is_ok(), "there is room");
+        }
+        let began = Instant::now();
+        let taken = next_lines(&mut given, &mut lines).await;
+        assert!(matches!(taken, Some(None)));
+        assert_eq!((&*lines.join(" "), began.elapsed()), ("a b", LINGER));
+        lines.clear();
+
+        let (done, _is_done) = oneshot::channel();
+        for job in [Job::Line("c".to_owned()), Job::Mark(done)] {
+            assert!(jobs.try_send(job).is_ok(), "there is room");
+        }
+        let began = Instant::now();
+        let taken = next_lines(&mut given, &mut lines).await;
+        assert!(matches!(taken, Some(Some(_))));
+        assert_eq!((&*lines.join(" "), began.elapsed()), ("c", Duration::ZERO));
+        drop(jobs);
+        assert!(next_lines(&mut given, &mut lines).await.is_none());
+    }
 }
