@@ -3,6 +3,7 @@
 mod attached;
 mod taken;
 mod teams;
+mod workflows;
 
 use std::{
     fs,

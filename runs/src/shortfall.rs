@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use crate::model::Undone;
 
 /// Data of an answer that is not all that was asked for: `{"partial": true, "undone": "part" | "all"?, "results":
-/// [{"agent"? , "tool"?, "state", "error"?, "lacks"?, …}]}`. `results` are those of the agents, and of the tools that
-/// failed.
+/// [{"agent"?, "tool"?, "step"?, "state", "error"?, "lacks"?, …}]}`. `results` are those of the agents, and of the tools
+/// and the steps of a workflow that failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shortfall {
     partial: bool,
@@ -22,7 +22,7 @@ pub struct Shortfall {
 /// A result that an answer lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// The agent or tool.
+    /// The agent, tool or step.
     pub name: String,
     /// The reason.
     pub why: String,
@@ -102,6 +102,7 @@ impl Shortfall {
             Some(Missing {
                 name: text("agent")
                     .or(text("tool"))
+                    .or(text("step"))
                     .unwrap_or_default()
                     .to_owned(),
                 why: why.to_owned(),
@@ -147,6 +148,7 @@ mod tests {
             {"agent": "c", "state": "away"},
             {"agent": "d", "state": "completed", "lacks": "it did nothing of it"},
             {"tool": "table", "state": "failed", "error": "it is locked"},
+            {"step": "send/1", "state": "failed", "error": "no such address"},
         ]});
         let read = Shortfall::of([&json!({"partial": false}), &data]).expect("it is partial");
         let missing: Vec<(String, String)> = read
@@ -159,6 +161,7 @@ mod tests {
             ("c", "away"),
             ("d", "it did nothing of it"),
             ("table", "it is locked"),
+            ("send/1", "no such address"),
         ];
         assert_eq!(
             missing,

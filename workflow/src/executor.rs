@@ -5,7 +5,8 @@
 //! that fails again and again is left alone for a while (`breakers.rs`), secrets are put in when a request goes out (`secrets.rs`), workflows
 //! in steps are runs of their own (`children.rs`), and messages of the hub are waited for (`events.rs`).
 //! `agent.rs` carries out any workflow that it is sent, `served.rs` one that it is made of; of the latter's steps its caller sees statuses
-//! (`progress.rs`).
+//! (`progress.rs`), and `taking.rs` says which parts of a
+//! request are its input.
 
 mod agent;
 mod breakers;
@@ -16,6 +17,7 @@ mod progress;
 mod request;
 mod secrets;
 mod served;
+mod taking;
 mod world;
 
 pub(crate) use agent::agent_of_run;

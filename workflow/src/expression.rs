@@ -68,14 +68,16 @@ impl Expression {
         })
     }
 
-    /// The names that it reads: the variable, with the fields that it names of it, such as `draft.output.score`.
+    /// The paths that it reads: each variable as far as its fields are named, such as `draft.output.score`; `draft` where it is read as a whole.
+    pub(crate) fn paths(&self) -> BTreeSet<String> {
+        let paths = self.compiled.undeclared_variables(true);
+        paths.into_iter().collect()
+    }
+
+    /// The same, and the variables alone. Functions are none.
     pub(crate) fn names(&self) -> BTreeSet<String> {
         let functions: BTreeSet<&str> = environment().globals().map(|(name, _)| name).collect();
-        let mut names: BTreeSet<String> = self
-            .compiled
-            .undeclared_variables(true)
-            .into_iter()
-            .collect();
+        let mut names = self.paths();
         names.extend(self.compiled.undeclared_variables(false));
         names.retain(|name| !functions.contains(name.split('.').next().unwrap_or_default()));
         names

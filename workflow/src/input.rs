@@ -8,6 +8,7 @@ use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
 use serde_json::{Map, Value};
 
 use crate::{
+    input_fields::InputFields,
     model::Workflow,
     shape::{expected, of_kind, word},
 };
@@ -46,12 +47,23 @@ impl fmt::Display for InputFault {
 ///
 /// # Errors
 ///
-/// The parts that do not fit the workflow's schema, at most 16.
+/// The parts that do not fit the workflow's schema, at most 16 of them, and the fields that neither that nor any step knows.
 pub(crate) fn filled(
     workflow: &Workflow,
     input: Map<String, Value>,
 ) -> Result<Value, Vec<InputFault>> {
-    fitting(&workflow.input, Value::Object(input))
+    let unread = InputFields::of(workflow).faults(&input);
+    let fitting = fitting(&workflow.input, Value::Object(input));
+    match (fitting, unread.is_empty()) {
+        (fitting, true) => fitting,
+        (Ok(_), false) => Err(unread),
+        (Err(mut faults), false) => {
+            // A schema without further fields has told them.
+            let told: Vec<_> = faults.iter().map(|fault| fault.at.clone()).collect();
+            faults.extend(unread.into_iter().filter(|other| !told.contains(&other.at)));
+            Err(faults)
+        }
+    }
 }
 
 fn fitting(schema: &Value, input: Value) -> Result<Value, Vec<InputFault>> {

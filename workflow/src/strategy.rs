@@ -9,6 +9,7 @@ mod calling;
 mod compensating;
 mod evaluating;
 mod joining;
+mod lacking;
 mod looping;
 mod outline;
 mod reusing;
@@ -19,22 +20,22 @@ pub(crate) mod tests;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use agenthub_sdk::{
-    model::Undone,
-    runs::{
-        self, Effect, Facts, Memory, Next, RunOutcome, Shortfall, StepId, StepResult, Strategy,
-        workflow_step::TIME_LIMIT,
-    },
+use agenthub_sdk::runs::{
+    self, Effect, Facts, Memory, Next, RunOutcome, StepId, StepResult, Strategy,
+    workflow_step::TIME_LIMIT,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use self::evaluating::{Evaluation, Standing};
 pub(crate) use self::{
     calling::{SECRETS, SINCE},
     outline::outline,
     reusing::{Reused, before},
     waiting::{EVENT, EventQuery},
+};
+use self::{
+    evaluating::{Evaluation, Standing},
+    lacking::lacking,
 };
 use crate::{
     loading::read,
@@ -64,6 +65,9 @@ pub(crate) struct Input {
     /// The run that this one goes on from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resumes: Option<String>,
+    /// Parts of the request that the workflow has no use for, in the form of a shortfall's results.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) unread: Vec<Value>,
 }
 
 /// Carries out workflows.
@@ -83,6 +87,7 @@ struct Reading {
     input: Value,
     reused: Arc<BTreeMap<StepId, Reused>>,
     since: Arc<str>,
+    unread: Vec<Value>,
 }
 
 impl Reading {
@@ -95,6 +100,7 @@ impl Reading {
             input: input.input,
             reused: Arc::new(input.reused),
             since: input.since.into(),
+            unread: input.unread,
         })
     }
 }
@@ -164,7 +170,10 @@ fn next(facts: &Facts, reading: &Reading) -> Next {
         }
         Standing::Failed(failure) => failure.to_string(),
         Standing::Done(_) => match result(workflow, &scope) {
-            Ok(outcome) => return Next::Finish(lacking(outcome, evaluation.lacks)),
+            Ok(outcome) => {
+                let lacks = [reading.unread.clone(), evaluation.lacks].concat();
+                return Next::Finish(lacking(outcome, lacks));
+            }
             Err(error) => format!("the output: {error}"),
         },
     };
@@ -184,18 +193,6 @@ fn result(workflow: &Workflow, scope: &Scope<'_>) -> Result<RunOutcome, String> 
     };
     let data = json!({ "output": output });
     Ok(RunOutcome::with_data(text, data))
-}
-
-/// The result with what it lacks, as some of the steps were done in part.
-fn lacking(outcome: RunOutcome, results: Vec<Value>) -> RunOutcome {
-    match outcome {
-        RunOutcome::Completed { text, data, .. } if !results.is_empty() => RunOutcome::Completed {
-            text,
-            data,
-            lacks: Some(Box::new(Shortfall::new(Some(Undone::Part), results))),
-        },
-        whole => whole,
-    }
 }
 
 /// The outputs of steps by their names.

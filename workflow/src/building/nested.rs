@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use crate::{
     file,
     finding::{At, Finding, within},
+    input_fields::InputFields,
     loading,
     model::{Call, RUN, SubPlan, Workflow},
     template::template,
@@ -84,7 +85,7 @@ fn plan(
     Some((plan, workflow))
 }
 
-/// The fields that the workflow needs are given.
+/// The fields that the workflow needs are given, and no others than those that it knows.
 fn check_input(
     workflow: &Workflow,
     input: Option<&Map<String, Value>>,
@@ -100,5 +101,11 @@ fn check_input(
             let help = format!("add `{field}: …` to the input of this step");
             findings.push(Finding::at(at.clone(), message, help).key());
         }
+    }
+    let unread = input.map(|input| InputFields::of(workflow).faults(input));
+    for fault in unread.into_iter().flatten() {
+        let (field, name) = (fault.at.join("."), &workflow.name);
+        let message = format!("the workflow `{name}` has no use for `{field}`");
+        findings.push(Finding::at(within(at, &field), message, fault.why).key());
     }
 }

@@ -88,7 +88,7 @@ impl Conductor for Workflows {
         let request: RunRequest = serde_json::from_value(data).map_err(|error| {
             Failure::rejected(format!("this is no request for a workflow: {error}"))
         })?;
-        beginning(task, request)
+        beginning(task, request, Vec::new())
     }
 
     fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World> {
@@ -111,8 +111,13 @@ impl Conductor for Workflows {
     }
 }
 
-/// The beginning of a run, if workflow and input are right.
-pub(super) fn beginning(task: &TaskContext, request: RunRequest) -> Result<Beginning, Failure> {
+/// The beginning of a run, if workflow and input are right. `unread` are parts of the request that the workflow has no use for, as results of a
+/// shortfall.
+pub(super) fn beginning(
+    task: &TaskContext,
+    request: RunRequest,
+    unread: Vec<Value>,
+) -> Result<Beginning, Failure> {
     if task.task_id().is_empty() {
         let why = "a run is a task: send the request with a task id";
         return Err(Failure::rejected(why));
@@ -143,6 +148,7 @@ pub(super) fn beginning(task: &TaskContext, request: RunRequest) -> Result<Begin
             reused: reused.map_err(Failure::rejected)?,
             since: since(task),
             resumes: (!retried.run.is_empty()).then_some(retried.run),
+            unread,
         }),
         // The time is the workflow's own, so that what was done is taken back when it is over.
         budget: Budget::default(),

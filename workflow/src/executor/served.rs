@@ -9,13 +9,14 @@ use agenthub_sdk::{
     runs::{RunId, RunOutcome, Strategy, World, journal::MemoryJournal},
 };
 use agenthub_terminal::file_agent::{FileAgent, sha256, unnumbered};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
     agent::{CONCURRENCY, beginning, reply},
     breakers::Breakers,
     monitor::Monitor,
     request::RunRequest,
+    taking::{Asked, Taken, taken},
     world::RunWorld,
 };
 use crate::{model::Workflow, output_schema::output_schema, strategy::WorkflowRun};
@@ -136,14 +137,19 @@ impl Conductor for OneWorkflow {
 
     /// spec: EXE-1.2, EXE-1.3
     fn begin(&self, task: &TaskContext) -> Result<Beginning, Failure> {
-        let input = input(&self.served.workflow.input, task.data(), &task.text())?;
+        let asked = Asked::of(task.message());
+        let Taken { input, unread } = taken(&self.served.workflow, asked)?;
         let workflow = self.served.document.clone();
         let request = RunRequest {
             workflow,
             input,
             ..RunRequest::default()
         };
-        beginning(task, request)
+        let unread = unread.into_iter().map(|why| {
+            let agent = &*self.served.id;
+            json!({"agent": agent, "state": "completed", "lacks": why})
+        });
+        beginning(task, request, unread.collect())
     }
 
     fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World> {
@@ -162,89 +168,5 @@ impl Conductor for OneWorkflow {
 
     fn reply(&self, _: &TaskContext, outcome: &RunOutcome) -> Result<Reply, Failure> {
         reply(outcome, Value::clone)
-    }
-}
-
-/// The input in a request: its data; of words alone, a JSON object, or else the one text that the workflow takes. Data without any field of the
-/// workflow beside words, as orchestrators send them for purposes of their own, count as words alone.
-fn input(schema: &Value, data: Option<Value>, text: &str) -> Result<Map<String, Value>, Failure> {
-    let text = text.trim();
-    let of_words = only_text(schema).filter(|_| !text.is_empty());
-    match (data, of_words) {
-        (Some(Value::Object(fields)), Some(field)) if !knows_any(schema, &fields) => {
-            Ok([(field, Value::from(text))].into_iter().collect())
-        }
-        (Some(Value::Object(fields)), _) => Ok(fields),
-        (Some(_), _) => Err(Failure::rejected("the input is to be a JSON object")),
-        (None, of_words) => match serde_json::from_str(text) {
-            Ok(Value::Object(fields)) => Ok(fields),
-            _ => Ok(of_words
-                .map(|field| (field, Value::from(text)))
-                .into_iter()
-                .collect()),
-        },
-    }
-}
-
-/// True if the schema has one of the fields.
-fn knows_any(schema: &Value, fields: &Map<String, Value>) -> bool {
-    fields
-        .keys()
-        .any(|field| schema["properties"].get(field).is_some())
-}
-
-/// The field that words alone are put into: the only one that is required, or else the only one that there is, if it is a text.
-fn only_text(schema: &Value) -> Option<String> {
-    let properties = schema["properties"].as_object()?;
-    let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
-    let mut keys = properties.keys();
-    let field = match (required, keys.next(), keys.next()) {
-        ([one], ..) => one.as_str()?,
-        ([], Some(one), None) => one,
-        _ => return None,
-    };
-    (properties.get(field)?["type"] == "string").then(|| field.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn words_alone_are_the_one_text_that_a_workflow_takes() {
-        let text = json!({ "type": "string" });
-        let number = json!({ "type": "integer" });
-        let schema = |required: &[&str], properties: Value| json!({ "type": "object", "required": required, "properties": properties });
-        let given = |schema: &Value, words: &str| {
-            Value::Object(input(schema, None, words).expect("an input"))
-        };
-        let topic = schema(&["topic"], json!({ "topic": text, "words": number }));
-        assert_eq!(given(&topic, " Cats\n"), json!({"topic": "Cats"}));
-        assert_eq!(
-            given(&topic, r#"{"topic": "Dogs"}"#),
-            json!({"topic": "Dogs"})
-        );
-        let only = schema(&[], json!({ "topic": text }));
-        assert_eq!(given(&only, "Cats"), json!({"topic": "Cats"}));
-        for none in [
-            schema(&["a", "b"], json!({ "a": text, "b": text })),
-            schema(&[], json!({ "a": text, "b": text })),
-            schema(&["n"], json!({ "n": number })),
-            json!({}),
-        ] {
-            assert_eq!(given(&none, "Cats"), json!({}), "{none}");
-        }
-        let data = input(&topic, Some(json!({"topic": "Ants"})), "Cats");
-        assert_eq!(data.map(Value::Object).ok(), Some(json!({"topic": "Ants"})));
-        assert!(input(&topic, Some(json!(["Ants"])), "Cats").is_err());
-        let others = input(&topic, Some(json!({"purpose": "x"})), "Cats");
-        assert_eq!(
-            others.map(Value::Object).ok(),
-            Some(json!({"topic": "Cats"}))
-        );
-        let wrong = input(&topic, Some(json!({"topik": "x"})), "");
-        assert_eq!(wrong.map(Value::Object).ok(), Some(json!({"topik": "x"})));
     }
 }

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::{
     compensating::Undo,
     joining::{Joined, Readiness, needed, readiness, without_others},
+    lacking::{failures, gone_without},
     outputs,
     reusing::Reused,
     waiting::EventLines,
@@ -35,7 +36,7 @@ pub(super) struct Evaluation<'a> {
     pub(super) wanted: Vec<runs::Step>,
     /// Compensations of the completed steps.
     pub(super) undo: Vec<Undo>,
-    /// Results of agents that are a part of what their steps asked for, in the form of a shortfall's results.
+    /// Results of agents that are a part of what their steps asked for, and steps that are gone on without, in the form of a shortfall's results.
     pub(super) lacks: Vec<Value>,
     /// End of the time of the branch that is gone through.
     pub(super) deadline_ms: Option<u64>,
@@ -194,6 +195,10 @@ impl<'a> Evaluation<'a> {
             self.wanted.truncate(wanted_before);
             return Standing::Failed(failure);
         }
+        let gone_without: Vec<Value> = failures(graph, &states)
+            .map(|(name, error)| gone_without(&format!("{prefix}{name}"), error))
+            .collect();
+        self.lacks.extend(gone_without);
         self.note_joins(graph, &states, &joined, prefix);
         let mut last = begun_ms;
         for state in states.values() {

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::evaluating::{Evaluation, WorkState};
+use super::{
+    evaluating::{Evaluation, WorkState},
+    lacking::gone_without,
+};
 use crate::{
     file::OnItemFailure,
     model::{Each, Step},
@@ -75,6 +78,10 @@ impl Evaluation<'_> {
                 }
                 WorkState::Failed { error, at_ms } => {
                     last = last.max(at_ms);
+                    if each.on_failure == OnItemFailure::Continue {
+                        self.lacks
+                            .push(gone_without(&format!("{name}/{index}"), &error));
+                    }
                     failures.push(json!({ "index": index, "error": error }));
                 }
                 WorkState::Cancelled { at_ms } => {

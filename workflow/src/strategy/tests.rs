@@ -252,3 +252,10 @@ fn error(outcome: &RunOutcome) -> String {
         other => panic!("{other:?}"),
     }
 }
+
+/// Names of what a completed run is made without.
+fn lacking(outcome: &RunOutcome) -> Vec<String> {
+    let missing = outcome.shortfall().map(|lacks| lacks.missing());
+    let missing = missing.unwrap_or_default().into_iter();
+    missing.map(|missing| missing.name).collect()
+}

@@ -131,3 +131,58 @@ steps:
     let (whole, _) = played(workflow, json!({}), |_, _| done(json!({"n": 1})));
     assert_eq!(whole.shortfall(), None);
 }
+
+#[test]
+fn a_step_that_is_gone_without_leaves_the_workflow_done_in_part() {
+    let workflow = "
+steps:
+  a: { agent: x, text: one, on_failure: continue }
+  b: { agent: x, text: two, depends_on: [a], on_failure: continue }
+";
+    let (outcome, _) = played(workflow, json!({}), |step, _| match step {
+        "a" => failed("busy"),
+        _ => done(json!({})),
+    });
+    let missing = outcome.shortfall().expect("a part is missing").missing();
+    assert_eq!(missing.len(), 1, "{missing:?}");
+    assert_eq!((&*missing[0].name, &*missing[0].why), ("a", "a: busy"));
+    assert!(missing[0].has_failed, "{missing:?}");
+    let (outcome, _) = played(workflow, json!({}), |_, _| failed("busy"));
+    assert_eq!(lacking(&outcome), ["a", "b"]);
+}
+
+#[test]
+fn a_failure_that_another_step_stands_in_for_is_none_of_the_workflow() {
+    let by_when = "
+steps:
+  a: { agent: x, text: one, on_failure: continue }
+  b: { when: 'a.state == \"failed\"', agent: y, text: two }
+";
+    let by_decision = "
+steps:
+  a: { agent: x, text: one, on_failure: continue }
+  way: { if: 'steps[\"a\"].error is none', then: [c], else: [b] }
+  b: { agent: y, text: two }
+  c: { agent: y, text: three }
+";
+    let by_join = "
+steps:
+  a: { agent: x, text: one }
+  b: { agent: y, text: two }
+  c: { agent: y, text: three, depends_on: [a, b], join: any }
+";
+    for workflow in [by_when, by_decision, by_join] {
+        let (outcome, _) = played(workflow, json!({}), |step, _| match step {
+            "a" => failed("busy"),
+            _ => done(json!({})),
+        });
+        assert_eq!(lacking(&outcome), [""; 0], "{workflow}");
+    }
+    // Nothing stood in: the step is for the other case, or has failed as well.
+    let otherwise = by_when.replace("failed", "completed");
+    let failing = by_when.replace("agent: y", "on_failure: continue, agent: y");
+    for (workflow, expected) in [(otherwise, &["a"][..]), (failing, &["a", "b"])] {
+        let (outcome, _) = played(&workflow, json!({}), |_, _| failed("busy"));
+        assert_eq!(lacking(&outcome), expected, "{workflow}");
+    }
+}

@@ -88,3 +88,22 @@ steps:
         assert!(told.is_empty(), "{told:?}");
     }
 }
+
+#[test]
+fn items_that_are_gone_without_leave_the_workflow_done_in_part() {
+    let workflow = "
+steps:
+  each:
+    for_each: [1, 2]
+    on_item_failure: continue
+    steps:
+      one: { agent: x, input: { n: '${loop.item}' } }
+";
+    let (outcome, _) = played(workflow, json!({}), |_, _| failed("no"));
+    assert_eq!(lacking(&outcome), ["each/0", "each/1"]);
+    let (outcome, _) = played(workflow, json!({}), |step, _| match step {
+        "each/1/one" => failed("no"),
+        _ => done(json!({})),
+    });
+    assert_eq!(lacking(&outcome), ["each/1"]);
+}

@@ -1,0 +1,109 @@
+//! Workflows of which a part was not done, or was asked for and handed to nobody.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::{
+    harness::{Finished, System},
+    workflows::written,
+};
+
+/// A workflow that goes on without its first step, which fails.
+const GONE_WITHOUT: &str = "\
+steps:
+  first: { agent: writer, text: write a poem, on_failure: continue }
+  second: { agent: agent_echo, text: 'hi', depends_on: [first] }
+";
+
+/// A workflow that goes on without each item of its loop.
+const ITEMS: &str = "\
+steps:
+  each: { for_each: [5, 6], agent: writer, text: write a poem, on_item_failure: continue }
+";
+
+/// spec: EXE-9.6
+#[test]
+fn a_workflow_that_goes_on_without_a_step_is_done_in_part() {
+    let (system, _up) = System::up();
+    let run = |file: &str, text: &str| {
+        let file = written(&system, file, text);
+        system.run(&["workflow", "run", &file], "")
+    };
+    let parted = run("one.yaml", GONE_WITHOUT);
+    assert_eq!(parted.code, Some(3), "{parted:?}");
+    assert!(parted.stderr.contains("first: "), "{parted:?}");
+    let items = run("items.yaml", ITEMS);
+    assert_eq!(items.code, Some(3), "{items:?}");
+    for item in ["each/0: ", "each/1: "] {
+        assert!(items.stderr.contains(item), "{item}: {items:?}");
+    }
+    let whole = run(
+        "whole.yaml",
+        &GONE_WITHOUT.replace("writer, text: write a poem", "agent_echo, text: ho"),
+    );
+    assert_eq!(whole.code, Some(0), "{whole:?}");
+    let listed = system.run(&["runs", "list"], "").stdout;
+    assert_eq!(listed.matches("completed, in part").count(), 2, "{listed}");
+}
+
+/// spec: EXE-1.3
+#[test]
+fn a_field_of_the_input_that_reaches_nobody_is_refused() {
+    let (system, _up) = System::up();
+    let file = written(
+        &system,
+        "formal.yaml",
+        "input: { properties: { formal: { type: boolean } } }\nsteps:\n  a: { agent: agent_echo, text: hi, when: workflow.input.formal is defined }\n",
+    );
+    let run = |input: &str| system.run(&["workflow", "run", &file, "--input", input], "");
+    let refused = run(r#"{"fromal": true}"#);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    for part in [
+        "--input:1:",
+        "did you mean `formal`?",
+        "nothing was started",
+    ] {
+        assert!(refused.stderr.contains(part), "{part}: {refused:?}");
+    }
+    assert_eq!(run(r#"{"formal": true}"#).code, Some(0));
+}
+
+/// spec: EXE-1.2, EXE-1.3
+#[test]
+fn words_that_a_served_workflow_hands_to_nobody_are_named() {
+    let (system, _up) = System::up();
+    let folder = system.folder().join("flows");
+    fs::create_dir_all(&folder).expect("the folder is ours");
+    let text = "name: fixed\nsteps:\n  a: { agent: agent_echo, text: hi }\n";
+    fs::write(folder.join("fixed.yaml"), text).expect("the folder is ours");
+    let _served = system.start(&["workflow", "serve", "flows"]);
+    system.wait_online("fixed");
+    let ask = |args: &[&str]| -> Finished {
+        let args = [&["publish", "--to", "fixed", "--wait"], args].concat();
+        system.run(&args, "")
+    };
+    let words = ask(&["do this in French"]);
+    assert_eq!(words.code, Some(3), "{words:?}");
+    assert!(words.stdout.contains("Echo: hi"), "{words:?}");
+    let named = "nobody was handed the words “do this in French”: the workflow takes no input";
+    assert!(words.stderr.contains(named), "{words:?}");
+    let beside = ask(&["--data", r#"{"language": "fr"}"#, "do this"]);
+    assert_eq!(beside.code, Some(3), "{beside:?}");
+    for part in ["“do this”", "language"] {
+        assert!(beside.stderr.contains(part), "{part}: {beside:?}");
+    }
+    let unknown = ask(&["--data", r#"{"language": "fr"}"#, ""]);
+    assert_eq!(unknown.code, Some(1), "{unknown:?}");
+    assert!(
+        unknown.stderr.contains("`language`: no step reads it"),
+        "{unknown:?}"
+    );
+    let none = ask(&["--data", "{}", ""]);
+    assert_eq!(none.code, Some(0), "{none:?}");
+    let tasks = system.json(&["tasks", "list", "--json"]);
+    let of_fixed = |task: &&Value| task.to_string().contains("fixed");
+    assert!(tasks.iter().any(|task| of_fixed(&task)), "{tasks:?}");
+    let listed = system.run(&["tasks", "list"], "").stdout;
+    assert!(listed.contains("completed, in part"), "{listed}");
+}
