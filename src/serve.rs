@@ -7,6 +7,7 @@ use agenthub_a2a::{
     outside::{OutsideAgents, Settings as OutsideSettings},
 };
 use agenthub_broker::{ExtraServices, Server, Settings as HubSettings, http_router};
+use agenthub_sdk::Client;
 use agenthub_terminal::Listen;
 use anyhow::Context;
 use axum::Router;
@@ -75,7 +76,8 @@ impl Serving {
             outside,
         };
         let port = serving.grpc().port();
-        let opened = serving.a2a.open(&serving.url(), Some(port)).await;
+        let client = Client::builder(serving.url()).in_process(serving.server.in_process());
+        let opened = serving.a2a.open(client, Some(port)).await;
         opened.context("the A2A gateway cannot start")?;
         let opened = serving.outside.open(&serving.url()).await;
         opened.context("agents elsewhere cannot come to the hub")?;

@@ -4,6 +4,7 @@ mod calls;
 mod deadline;
 mod gathered;
 mod greeting;
+mod in_process;
 mod line;
 mod patience;
 
@@ -30,6 +31,7 @@ use self::{
 };
 pub(crate) use self::{
     calls::{give_up_after, line, was_given_up},
+    in_process::in_process,
     line::Line,
 };
 

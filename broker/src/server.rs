@@ -2,7 +2,7 @@
 
 use std::{future::ready, io, net::SocketAddr};
 
-use agenthub_proto::{agenthub::agent_hub_server, socket::Socket};
+use agenthub_proto::{agenthub::agent_hub_server, grpc::InProcess, socket::Socket};
 use futures_util::future::BoxFuture;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -64,6 +64,7 @@ fn reason(error: &io::Error) -> String {
 #[derive(Debug)]
 pub struct Server {
     hub: Hub,
+    front: Front,
     address: SocketAddr,
     health: HealthReporter,
     stop: CancellationToken,
@@ -146,8 +147,9 @@ impl Server {
         } = others;
         // The descriptors include more services than are served here.
         let ours = [agent_hub_server::SERVICE_NAME, health_server::SERVICE_NAME];
+        let front = Front::new(hub.clone(), REQUEST_BYTES);
         let routes = routes
-            .add_service(Front::new(hub.clone(), REQUEST_BYTES))
+            .add_service(front.clone())
             .add_service(health_service);
         let routes = reflection::serve(routes, [&ours, &*names].concat(), descriptors);
 
@@ -158,6 +160,7 @@ impl Server {
         hub.spawn(say_failed(hub.clone(), health.clone()));
         Self {
             hub,
+            front,
             address,
             health,
             stop,
@@ -173,6 +176,11 @@ impl Server {
     /// The served hub.
     pub fn hub(&self) -> &Hub {
         &self.hub
+    }
+
+    /// The hub's service for clients in this process, see [`InProcess`]. It refuses calls once the server has been shut down.
+    pub fn in_process(&self) -> InProcess {
+        connections::in_process(self.front.clone(), self.stop.clone())
     }
 
     /// Waits until serving ends by itself, which happens only if no connection can be accepted any more.

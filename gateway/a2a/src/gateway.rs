@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use agenthub_sdk::Client;
+use agenthub_sdk::hub::ClientBuilder;
 use axum::{
     Router,
     http::uri::{Authority, Uri},
@@ -90,15 +90,13 @@ impl Gateway {
         }))
     }
 
-    /// Connects to the hub and answers from then on. Only the first time counts. `grpc_port` is where the service is served, if it is.
+    /// Connects to the hub, under the gateway's own id, and answers from then on. Only the first time counts. `grpc_port` is where the service is served, if it is.
     ///
     /// # Errors
     ///
     /// The hub cannot be reached, or the store of push notifications cannot be used.
-    pub async fn open(&self, hub_url: &str, grpc_port: Option<u16>) -> Result<(), OpenError> {
-        let client = Client::builder(hub_url)
-            .agent_id(AGENT_ID)
-            .watch_agents(true);
+    pub async fn open(&self, hub: ClientBuilder, grpc_port: Option<u16>) -> Result<(), OpenError> {
+        let client = hub.agent_id(AGENT_ID).watch_agents(true);
         if let Some(port) = grpc_port {
             // It was opened before.
             let _ = self.0.grpc_port.set(port);

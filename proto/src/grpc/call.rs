@@ -13,10 +13,9 @@ use tonic::{
         Service,
         http::{HeaderValue, Method, Request, Uri, Version, header},
     },
-    transport::Channel,
 };
 
-use super::Messages;
+use super::{Messages, Transport};
 
 /// Maximum bytes of joined messages: the size of an HTTP/2 write.
 const MAX_JOINED_BYTES: usize = 16 * 1024;
@@ -32,7 +31,7 @@ const MAX_JOINED: usize = 64;
 ///
 /// The server cannot be reached or refuses the call.
 pub async fn call(
-    mut channel: Channel,
+    transport: impl Into<Transport>,
     path: &'static str,
     messages: impl Stream<Item = Bytes> + Send + 'static,
     most_bytes: usize,
@@ -48,14 +47,12 @@ pub async fn call(
     headers.insert(header::TE, HeaderValue::from_static("trailers"));
     let content_type = HeaderValue::from_static("application/grpc");
     headers.insert(header::CONTENT_TYPE, content_type);
-    poll_fn(|context| channel.poll_ready(context))
+    let mut transport = transport.into();
+    poll_fn(|context| transport.poll_ready(context))
         .await
-        .map_err(|e| Status::from_error(e.into()))?;
-    let response = channel.call(request).await;
-    Messages::of_response(
-        response.map_err(|e| Status::from_error(e.into()))?,
-        most_bytes,
-    )
+        .map_err(Status::from_error)?;
+    let response = transport.call(request).await;
+    Messages::of_response(response.map_err(Status::from_error)?, most_bytes)
 }
 
 /// Joins small messages, so that each is not an HTTP/2 frame of its own; large ones stay separate.

@@ -4,11 +4,17 @@
 mod buffer;
 mod call;
 mod messages;
+mod transport;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use prost::Message;
 
-pub use self::{buffer::MessageBuffer, call::call, messages::Messages};
+pub use self::{
+    buffer::MessageBuffer,
+    call::call,
+    messages::Messages,
+    transport::{InProcess, Transport},
+};
 
 /// Bytes before a message: a flag for compression, and the length in 4 bytes.
 pub const HEADER: usize = 5;

@@ -40,7 +40,7 @@ pub struct AgentBuilder {
     pub(super) keep: Keep,
     pub(super) duty: Duty,
     pub(super) connect_timeout: Option<Duration>,
-    pub(super) connector: Option<Connector>,
+    pub(super) connector: Connector,
     pub(super) clock: Clock,
     pub(super) journal: Option<Arc<dyn Journal>>,
     pub(super) spans: Option<Arc<dyn SpanSink>>,
@@ -63,7 +63,7 @@ impl AgentBuilder {
             keep: Keep::default(),
             duty: Duty::default(),
             connect_timeout: None,
-            connector: None,
+            connector: Connector::default(),
             clock: SystemTime::now,
             journal: None,
             spans: None,
@@ -250,7 +250,7 @@ impl AgentBuilder {
         F: Future<Output = io::Result<S>> + Send + 'static,
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        self.connector = Some(Connector::new(open));
+        self.connector = Connector::streams(open);
         self
     }
 

@@ -6,6 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use agenthub_proto::grpc::InProcess;
 use futures_util::future::BoxFuture;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -18,7 +19,7 @@ use super::{Calls, Client, Inner};
 use crate::{
     Directory, Error,
     approvals::Approvals,
-    connection::{Connector, Inbound, Peer, Work, channel, dial, endpoint, start},
+    connection::{Connector, Inbound, Peer, Work, dial, endpoint, start, transport},
     deadline::Clock,
     error::chain,
     pending::{self, Table},
@@ -29,7 +30,7 @@ use crate::{
 pub struct ClientBuilder {
     pub(crate) peer: Peer,
     pub(crate) watch_agents: bool,
-    pub(crate) connector: Option<Connector>,
+    pub(crate) connector: Connector,
     pub(crate) clock: Clock,
 }
 
@@ -47,7 +48,7 @@ impl ClientBuilder {
                 connect_timeout: Duration::from_secs(5),
             },
             watch_agents: false,
-            connector: None,
+            connector: Connector::default(),
             clock: SystemTime::now,
         }
     }
@@ -82,7 +83,14 @@ impl ClientBuilder {
         F: Future<Output = io::Result<S>> + Send + 'static,
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        self.connector = Some(Connector::new(open));
+        self.connector = Connector::streams(open);
+        self
+    }
+
+    /// Calls the services of a hub in this process, instead of connecting to the address.
+    #[must_use]
+    pub fn in_process(mut self, hub: InProcess) -> Self {
+        self.connector = Connector::InProcess(hub);
         self
     }
 
@@ -123,7 +131,7 @@ impl ClientBuilder {
             url: peer.url.clone(),
             reason,
         };
-        let channel = timeout(peer.connect_timeout, channel(&endpoint, connector))
+        let transport = timeout(peer.connect_timeout, transport(&endpoint, connector))
             .await
             .map_err(|_| no_hub(format!("no answer within {:?}", peer.connect_timeout)))?
             .map_err(|error| no_hub(chain(&error)))?;
@@ -137,13 +145,13 @@ impl ClientBuilder {
             clock,
         };
         let hello = peer.hello(&inbound);
-        let dialed = dial(&channel, &peer.url, hello, peer.connect_timeout).await?;
+        let dialed = dial(&transport, &peer.url, hello, peer.connect_timeout).await?;
 
-        let calls = Calls::new(channel.clone());
+        let calls = Calls::new(transport.clone());
         let closed = CancellationToken::new();
         let tasks = TaskTracker::new();
         let instance_id = peer.instance_id.clone();
-        let link = start(peer, channel, dialed, inbound, closed.clone(), &tasks);
+        let link = start(peer, transport, dialed, inbound, closed.clone(), &tasks);
         let watch = pending::watch::run(
             Arc::clone(&replies),
             calls.clone(),
@@ -188,7 +196,7 @@ impl Client {
         Self {
             inner: Arc::new(Inner {
                 link,
-                calls: Calls::new(nowhere::channel()),
+                calls: Calls::new(nowhere::transport()),
                 replies: Arc::default(),
                 directory: Directory::new(),
                 approvals: Approvals::default(),

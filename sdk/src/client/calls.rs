@@ -10,9 +10,10 @@ use agenthub_proto::{
         ListAgentsResponse, ListTasksRequest, ListTasksResponse, RegisterAgentRequest,
         SubscribeToAgentEventsRequest, SubscribeToTasksRequest, agent_hub_client::AgentHubClient,
     },
+    grpc::Transport,
 };
 use tokio::time::timeout;
-use tonic::{Response, Status, transport::Channel};
+use tonic::{Response, Status};
 
 use super::{Client, EventStream, events::Subscription};
 use crate::{Error, connection::MAX_RECEIVED_BYTES};
@@ -26,16 +27,16 @@ const LARGEST_PAGE: i32 = 1000;
 /// The unary calls, each with its deadline. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Calls {
-    channel: Channel,
+    transport: Transport,
 }
 
 impl Calls {
-    pub(crate) fn new(channel: Channel) -> Self {
-        Self { channel }
+    pub(crate) fn new(transport: Transport) -> Self {
+        Self { transport }
     }
 
-    pub(crate) fn hub(&self) -> AgentHubClient<Channel> {
-        AgentHubClient::new(self.channel.clone()).max_decoding_message_size(MAX_RECEIVED_BYTES)
+    pub(crate) fn hub(&self) -> AgentHubClient<Transport> {
+        AgentHubClient::new(self.transport.clone()).max_decoding_message_size(MAX_RECEIVED_BYTES)
     }
 
     pub(crate) async fn task(&self, task_id: &str, history: i32) -> Result<Task, Error> {

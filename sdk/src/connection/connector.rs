@@ -1,35 +1,44 @@
-//! Connectors, which open the connection to the hub: over TCP, unless somebody brings other streams.
+//! Ways to the hub: over TCP, unless somebody brings other streams or a hub in the same process.
 
 use std::{fmt, io, sync::Arc, time::Duration};
 
-use agenthub_proto::socket::{Socket, connect};
+use agenthub_proto::{
+    grpc::{InProcess, Transport},
+    socket::{Socket, connect},
+};
 use futures_util::future::BoxFuture;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tonic::transport::{Channel, Endpoint, Error, Uri};
+use tonic::transport::{Endpoint, Error, Uri};
 
 /// Deadline of connecting if nothing else is said.
 const CONNECT: Duration = Duration::from_secs(5);
 
 /// Payload of a connection.
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 type Opened = io::Result<TokioIo<Box<dyn Stream>>>;
 
-/// Opens a stream to an address, given as `host:port`.
-#[derive(Clone)]
-pub(crate) struct Connector(Arc<dyn Fn(String) -> BoxFuture<'static, Opened> + Send + Sync>);
+/// Way to the hub.
+#[derive(Clone, Default)]
+pub(crate) enum Connector {
+    #[default]
+    Tcp,
+    /// Opens a stream to an address, given as `host:port`.
+    Streams(Arc<dyn Fn(String) -> BoxFuture<'static, Opened> + Send + Sync>),
+    InProcess(InProcess),
+}
 
 impl Connector {
-    pub(crate) fn new<O, F, S>(open: O) -> Self
+    pub(crate) fn streams<O, F, S>(open: O) -> Self
     where
         O: Fn(String) -> F + Send + Sync + 'static,
         F: Future<Output = io::Result<S>> + Send + 'static,
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        Self(Arc::new(move |address| {
+        Self::Streams(Arc::new(move |address| {
             let opening = open(address);
             Box::pin(async move {
                 let stream = Box::new(Socket::new(opening.await?));
@@ -45,22 +54,24 @@ impl fmt::Debug for Connector {
     }
 }
 
-/// Connects, over TCP if there is no connector, and again by itself whenever the channel is used after a break.
-pub(crate) async fn channel(
+/// Connects, and again by itself whenever the transport is used after a break.
+pub(crate) async fn transport(
     endpoint: &Endpoint,
-    connector: Option<Connector>,
-) -> Result<Channel, Error> {
-    match connector {
-        Some(Connector(open)) => {
+    connector: Connector,
+) -> Result<Transport, Error> {
+    let channel = match connector {
+        Connector::Streams(open) => {
             let service = tower::service_fn(move |uri: Uri| open(address(&uri)));
-            endpoint.connect_with_connector(service).await
+            endpoint.connect_with_connector(service).await?
         }
-        None => {
+        Connector::Tcp => {
             let within = endpoint.get_connect_timeout().unwrap_or(CONNECT);
             let service = tower::service_fn(move |uri: Uri| connect(uri, within));
-            endpoint.connect_with_connector(service).await
+            endpoint.connect_with_connector(service).await?
         }
-    }
+        Connector::InProcess(services) => return Ok(services.into()),
+    };
+    Ok(channel.into())
 }
 
 fn address(uri: &Uri) -> String {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use agenthub_proto::{
     agenthub::{AgentFrame, HubFrame, Welcome},
-    grpc::{Messages, call, framed},
+    grpc::{Messages, Transport, call, framed},
     http2,
     socket::{PING, PONG},
 };
@@ -12,10 +12,7 @@ use bytes::Bytes;
 use prost::Message as _;
 use tokio::{sync::mpsc, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{
-    Code, Status,
-    transport::{Channel, Endpoint},
-};
+use tonic::{Code, Status, transport::Endpoint};
 
 use super::MAX_RECEIVED_BYTES;
 use crate::{Error, error::chain};
@@ -84,7 +81,7 @@ pub(crate) fn endpoint(url: &str, connect_timeout: Duration) -> Result<Endpoint,
 
 /// Opens a stream with `hello`, which must hold one, and waits for the welcome.
 pub(crate) async fn dial(
-    channel: &Channel,
+    transport: &Transport,
     url: &str,
     hello: AgentFrame,
     within: Duration,
@@ -94,7 +91,7 @@ pub(crate) async fn dial(
         // There is room: it is the first frame.
         let _ = sender.try_send(framed(&hello));
         let outgoing = ReceiverStream::new(outgoing);
-        let messages = call(channel.clone(), CONNECT, outgoing, MAX_RECEIVED_BYTES).await?;
+        let messages = call(transport.clone(), CONNECT, outgoing, MAX_RECEIVED_BYTES).await?;
         let mut frames = Frames(messages);
         let mut rest = frames
             .next()

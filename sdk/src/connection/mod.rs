@@ -13,7 +13,7 @@ mod outbox;
 mod peer;
 mod session;
 
-pub(crate) use connector::{Connector, channel};
+pub(crate) use connector::{Connector, transport};
 pub(crate) use dial::{Dialed, dial, endpoint};
 pub(crate) use inbound::{Delivered, Inbound};
 pub(crate) use leases::Lease;

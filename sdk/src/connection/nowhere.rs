@@ -1,10 +1,13 @@
 //! A connection without a hub: a function takes what is published.
 
-use std::{io, sync::Arc};
+use std::sync::Arc;
 
-use agenthub_proto::agenthub::Publish;
+use agenthub_proto::{
+    agenthub::Publish,
+    grpc::{InProcess, Transport},
+};
 use tokio::sync::{mpsc, watch};
-use tonic::transport::{Channel, Endpoint};
+use tonic::Status;
 
 use super::{Connection, Link, Published, link::Command};
 use crate::Error;
@@ -48,12 +51,8 @@ pub(crate) fn link(
     (link, carried_out)
 }
 
-/// A channel on which every call fails.
-pub(crate) fn channel() -> Channel {
-    let refused = |_| async {
-        let why = io::Error::other("there is no hub here");
-        Err::<hyper_util::rt::TokioIo<tokio::io::DuplexStream>, _>(why)
-    };
-    let endpoint = Endpoint::from_static("http://nowhere");
-    endpoint.connect_with_connector_lazy(tower::service_fn(refused))
+/// A transport on which every call fails.
+pub(crate) fn transport() -> Transport {
+    let refused = |_| async { Status::unavailable("there is no hub here").into_http() };
+    InProcess::new(refused).into()
 }

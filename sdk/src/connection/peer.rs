@@ -6,13 +6,13 @@ use agenthub_proto::{
     a2a::AgentCard,
     agenthub::{AgentFrame, Hello, Refusal, Welcome},
     event,
+    grpc::Transport,
 };
 use tokio::{
     sync::{mpsc, watch},
     time::{Instant, sleep},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tonic::transport::Channel;
 
 pub(crate) use super::inbound::Work;
 use super::{
@@ -87,7 +87,7 @@ pub(super) struct Leaving {
 /// Goes on with a stream that was welcomed, for as long as nobody says goodbye or cancels `closed`.
 pub(crate) fn start(
     peer: Peer,
-    channel: Channel,
+    transport: Transport,
     first: Dialed,
     inbound: Inbound,
     closed: CancellationToken,
@@ -115,13 +115,13 @@ pub(crate) fn start(
         incarnation,
         connection,
     };
-    tasks.spawn(run(peer, channel, first, state, closed));
+    tasks.spawn(run(peer, transport, first, state, closed));
     link
 }
 
 async fn run(
     mut peer: Peer,
-    channel: Channel,
+    transport: Transport,
     first: Dialed,
     mut state: State,
     closed: CancellationToken,
@@ -143,7 +143,7 @@ async fn run(
             failures = 0;
         }
         let _ = state.connection.send(Connection::Reconnecting { reason });
-        match reconnect(&mut peer, &channel, &mut state, &mut failures, &closed).await {
+        match reconnect(&mut peer, &transport, &mut state, &mut failures, &closed).await {
             Ok(again) => {
                 tracing::info!(url = peer.url, "the connection to the hub is back");
                 dialed = again;
@@ -163,7 +163,7 @@ async fn run(
 /// Tries until the hub is back. The error is why there is no use in it.
 async fn reconnect(
     peer: &mut Peer,
-    channel: &Channel,
+    transport: &Transport,
     state: &mut State,
     failures: &mut u32,
     closed: &CancellationToken,
@@ -195,7 +195,7 @@ async fn reconnect(
             ..peer.hello(&state.inbound)
         };
         state.notes = Notes::default();
-        let dialing = dial(channel, &peer.url, hello, peer.connect_timeout);
+        let dialing = dial(transport, &peer.url, hello, peer.connect_timeout);
         match closed.run_until_cancelled(dialing).await {
             None => return Err("the client was closed".to_owned()),
             Some(Ok(dialed)) => return Ok(dialed),

@@ -110,7 +110,7 @@ mod tests {
         let silent = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = silent.local_addr().expect("it is bound");
         let hub = Endpoint::from_shared(format!("http://{address}")).expect("an address");
-        let calls = Calls::new(hub.connect_lazy());
+        let calls = Calls::new(hub.connect_lazy().into());
         let table = Table::default();
         let task_ids: Vec<String> = (0..2 * AT_ONCE).map(|n| n.to_string()).collect();
         let ends: Vec<_> = task_ids

@@ -10,7 +10,11 @@ use std::{
 };
 
 use agenthub_broker::{Server, Settings};
-use agenthub_sdk::{Card, Client, Skill, proto::a2a::AgentCard};
+use agenthub_sdk::{Card, Client, Skill, hub::ClientBuilder, proto::a2a::AgentCard};
+use axum::{
+    body::{Body, to_bytes},
+    http::Request,
+};
 use tokio::{
     io::{self, AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -18,6 +22,7 @@ use tokio::{
     task::JoinSet,
     time::{sleep, timeout},
 };
+use tower::ServiceExt as _;
 
 /// Nothing here takes that long unless it is broken.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -52,6 +57,22 @@ impl Hub {
 
     pub(crate) async fn client(&self) -> Client {
         connect(&self.url()).await
+    }
+
+    /// A client that calls the hub in this process.
+    pub(crate) fn in_process(&self) -> ClientBuilder {
+        Client::builder("http://in-process").in_process(self.server.in_process())
+    }
+
+    /// A figure of the hub's metrics.
+    pub(crate) async fn metric(&self, name: &str) -> Option<u64> {
+        let request = Request::get("/metrics").body(Body::empty()).expect("good");
+        let router = agenthub_broker::http_router(self.server.hub().clone());
+        let answer = router.oneshot(request).await.expect("it always answers");
+        let text = to_bytes(answer.into_body(), usize::MAX).await.ok()?;
+        let text = String::from_utf8(text.to_vec()).ok()?;
+        let line = text.lines().find(|l| l.starts_with(&format!("{name} ")))?;
+        line.rsplit(' ').next()?.parse().ok()
     }
 
     pub(crate) async fn stop(self) {

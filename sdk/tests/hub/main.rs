@@ -14,6 +14,7 @@ mod damaged;
 mod displays;
 mod draining;
 mod harness;
+mod in_process;
 mod instances;
 mod journals;
 mod keeping;

@@ -9,8 +9,8 @@ use std::{
 use agenthub_a2a::{Gateway, Settings, push};
 use agenthub_broker::{ExtraServices, Server, Settings as HubSettings};
 use agenthub_sdk::{
-    Agent, Artifact, ArtifactUpdate, Card, Failure, Part, Reply, RunningAgent, Skill, TaskContext,
-    proto::a2a::AgentCard,
+    Agent, Artifact, ArtifactUpdate, Card, Client, Failure, Part, Reply, RunningAgent, Skill,
+    TaskContext, proto::a2a::AgentCard,
 };
 use axum::{
     Router,
@@ -70,6 +70,14 @@ pub(crate) struct Answer {
     pub(crate) body: Value,
 }
 
+/// Opens a gateway in the process of its hub.
+pub(crate) async fn open(gateway: &Gateway, hub: &Server) {
+    let client = Client::builder(format!("http://{}", hub.address())).in_process(hub.in_process());
+    let port = Some(hub.address().port());
+    let opened = gateway.open(client, port).await;
+    opened.expect("the hub is there");
+}
+
 impl Stage {
     pub(crate) async fn start() -> Self {
         Self::with(card()).await
@@ -86,8 +94,7 @@ impl Stage {
         let hub = Server::start(HubSettings::default(), address, others).await;
         let hub = hub.expect("the address is free");
         let url = format!("http://{}", hub.address());
-        let port = Some(hub.address().port());
-        gateway.open(&url, port).await.expect("the hub is there");
+        open(&gateway, &hub).await;
         let agent = Agent::worker(card).on_task_type("paint", work);
         let agent = agent.start(url).await.expect("it starts");
         Self {
@@ -102,9 +109,7 @@ impl Stage {
     pub(crate) async fn restart_gateway(&mut self, settings: Settings) {
         self.gateway.close().await;
         let gateway = Gateway::new(settings);
-        let url = format!("http://{}", self.hub.address());
-        let port = Some(self.hub.address().port());
-        gateway.open(&url, port).await.expect("the hub is there");
+        open(&gateway, &self.hub).await;
         self.router = gateway.router();
         self.gateway = gateway;
     }
