@@ -1,9 +1,9 @@
 //! HTTP on one address.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{future::ready, net::SocketAddr, time::Duration};
 
 use agenthub_api::Hosts;
-use agenthub_broker::{Storage, serve_http};
+use agenthub_broker::{Storage, listen, serve_http};
 use agenthub_terminal::{Listen, output};
 use anyhow::{Context, bail};
 use axum::Router;
@@ -44,7 +44,7 @@ impl Bound {
     ///
     /// It is taken by somebody else, or is not this machine's.
     pub(crate) async fn bind_for(address: Listen, storage: &Storage) -> anyhow::Result<Self> {
-        let listener = agenthub_broker::bind(storage, || TcpListener::bind(address.0))
+        let listener = agenthub_broker::bind(storage, || ready(listen(address.0)))
             .await
             .with_context(|| cannot_listen("--http", address))?;
         let address = listener.local_addr().context("the address of --http")?;

@@ -1,8 +1,11 @@
-//! Binding of the hub's address. A killed hub keeps its address until the system has cleaned up its process.
+//! Binding of the hub's addresses. A killed hub keeps its address until the system has cleaned up its process.
 
-use std::{io, time::Duration};
+use std::{io, net::SocketAddr, time::Duration};
 
-use tokio::time::{Instant, sleep};
+use tokio::{
+    net::{TcpListener, TcpSocket},
+    time::{Instant, sleep},
+};
 
 use crate::{log::is_in_use, settings::Storage};
 
@@ -12,6 +15,30 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const DYING: Duration = Duration::from_secs(1);
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// Length of the accept queue, if the system permits: a whole fleet may connect at once, and a peer that finds the queue full tries
+/// again a second later.
+pub(crate) const BACKLOG: u32 = 8192;
+
+/// Binds an address exclusively, without listening yet.
+pub(crate) fn socket(address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.set_reuseaddr(cfg!(unix))?;
+    socket.bind(address)?;
+    Ok(socket)
+}
+
+/// Binds an address exclusively and listens, with an accept queue for thousands.
+///
+/// # Errors
+///
+/// It is taken or not local.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    socket(address)?.listen(BACKLOG)
+}
 
 /// Binds an address for a hub with this storage. Retries an address in use: for 5 s if no other hub uses the data
 /// folder, and for 1 s otherwise. Does not retry without a folder.
@@ -56,7 +83,38 @@ pub(crate) async fn in_folder<T, E>(
 mod tests {
     use std::{cell::Cell, fs::File, future::ready};
 
+    use futures_util::future::try_join_all;
+    use tokio::{net::TcpStream, time::timeout};
+
     use super::*;
+
+    fn loopback() -> SocketAddr {
+        "127.0.0.1:0".parse().expect("an address")
+    }
+
+    #[tokio::test]
+    async fn an_address_that_is_taken_turns_peers_away_until_the_hub_listens() {
+        let socket = socket(loopback()).expect("a free port");
+        let address = socket.local_addr().expect("it is bound");
+        let early = TcpStream::connect(address).await.map(|_| ());
+        let refused = early.map_err(|e| e.kind());
+        assert_eq!(refused, Err(io::ErrorKind::ConnectionRefused));
+        let listener = socket.listen(BACKLOG).expect("nobody else listens");
+        let (accepted, connected) = tokio::join!(listener.accept(), TcpStream::connect(address));
+        assert!(accepted.is_ok() && connected.is_ok());
+    }
+
+    /// The system completes as many connections as the queue takes, before any is accepted.
+    #[tokio::test]
+    async fn a_crowd_connects_at_once() {
+        const CROWD: usize = 300;
+        let listener = listen(loopback()).expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let connecting = (0..CROWD).map(|_| TcpStream::connect(address));
+        let connected = timeout(Duration::from_secs(10), try_join_all(connecting)).await;
+        let connected = connected.expect("nobody tries in vain");
+        assert_eq!(connected.expect("it listens").len(), CROWD);
+    }
 
     /// Time until an address is bound or given up that stays in use for this long.
     async fn taken(storage: &Storage, is_free_after: Duration) -> (Duration, bool) {

@@ -57,7 +57,7 @@ mod traits;
 mod unclaimed;
 mod upkeep;
 
-pub use binding::bind;
+pub use binding::{bind, listen};
 pub use caller::{Caller, DEFAULT_NAMESPACE};
 pub use error::Error;
 pub use extra_services::ExtraServices;

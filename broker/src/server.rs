@@ -6,7 +6,6 @@ use agenthub_proto::{agenthub::agent_hub_server, grpc::InProcess, socket::Socket
 use futures_util::future::BoxFuture;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::TcpSocket,
     time::timeout,
 };
 use tokio_stream::{Stream, StreamExt, wrappers::TcpListenerStream};
@@ -20,8 +19,6 @@ use crate::{
 
 /// Maximum size of a request: a frame of several publishes.
 const REQUEST_BYTES: usize = 8 * MESSAGE_BYTES;
-/// Length of the accept queue, if the system permits: a whole fleet may connect at once.
-const BACKLOG: u32 = 8192;
 
 /// Errors of starting a server.
 #[derive(Debug, thiserror::Error)]
@@ -37,17 +34,6 @@ pub enum StartError {
     /// The log cannot be opened.
     #[error(transparent)]
     Log(#[from] OpenError),
-}
-
-/// Binds an address exclusively, without listening yet.
-fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
-    let socket = match address {
-        SocketAddr::V4(_) => TcpSocket::new_v4()?,
-        SocketAddr::V6(_) => TcpSocket::new_v6()?,
-    };
-    socket.set_reuseaddr(cfg!(unix))?;
-    socket.bind(address)?;
-    Ok(socket)
 }
 
 fn reason(error: &io::Error) -> String {
@@ -103,7 +89,7 @@ impl Server {
         let listen = |source| StartError::Listen { address, source };
         // Refuses connections until the log is read: a peer that waited in the queue would have given up by then, and
         // its stream would replace the one that it has opened meanwhile.
-        let socket = binding::bind(&settings.storage, || ready(bind(address))).await;
+        let socket = binding::bind(&settings.storage, || ready(binding::socket(address))).await;
         let socket = socket.map_err(listen)?;
         let bound = socket.local_addr().map_err(listen)?;
         let hub = binding::in_folder(
@@ -111,7 +97,7 @@ impl Server {
             |e| matches!(e, OpenError::Locked(_)),
         );
         let hub = hub.await?;
-        let listener = socket.listen(BACKLOG).map_err(listen)?;
+        let listener = socket.listen(binding::BACKLOG).map_err(listen)?;
         let incoming = TcpListenerStream::new(listener).map(|stream| Socket::tcp(stream?));
         Ok(Self::serve(hub, bound, incoming, others).await)
     }
@@ -214,23 +200,4 @@ async fn say_failed(hub: Hub, health: HealthReporter) {
     let failure = hub.failed().await;
     tracing::error!("{failure}");
     say_not_serving(&health).await;
-}
-
-#[cfg(test)]
-mod tests {
-    use tokio::net::TcpStream;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn an_address_that_is_taken_turns_peers_away_until_the_hub_listens() {
-        let socket = bind("127.0.0.1:0".parse().expect("an address")).expect("a free port");
-        let address = socket.local_addr().expect("it is bound");
-        let early = TcpStream::connect(address).await.map(|_| ());
-        let refused = early.map_err(|e| e.kind());
-        assert_eq!(refused, Err(io::ErrorKind::ConnectionRefused));
-        let listener = socket.listen(BACKLOG).expect("nobody else listens");
-        let (accepted, connected) = tokio::join!(listener.accept(), TcpStream::connect(address));
-        assert!(accepted.is_ok() && connected.is_ok());
-    }
 }
