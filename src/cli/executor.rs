@@ -118,7 +118,7 @@ Exit codes: 0 the run has completed; 1 it has failed or was cancelled; 2 there i
 
 const SERVE: &str = "\
 Takes the place of the agent `workflows` of `agenthub up`, for a hub that runs as `agenthub broker`, with the same data folder. An executor that dies is replaced, \
-after a pause that doubles; a run whose executors die seven times in a row without an event in between has failed. \
+after a pause that doubles; a run whose executors die seven times in a row without an event in between, of the run or of one within it, has failed. \
 When this process stops or is killed, its executors let their runs go, and end; the next one goes on with them.";
 
 impl Layers for Executor {

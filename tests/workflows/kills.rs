@@ -25,6 +25,9 @@ const LOG: &str = "calls.log";
 /// The tasks that the agent may end, a line each.
 const LET_GO: &str = "let-go";
 
+/// States of runs that have ended.
+const OVER: [&str; 3] = ["completed", "failed", "cancelled"];
+
 fn note(what: &str, task: &str) {
     let mut log = File::options()
         .create(true)
@@ -193,9 +196,16 @@ impl Killing {
                 self.kill_worker();
             }
             Victim::Executors => {
-                let runs = self.system.json(&["runs", "list", "--json", "--all"]);
-                let ids = runs.iter().filter_map(|run| run["id"].as_str());
-                ids.flat_map(executors).for_each(kill_process);
+                let all = eventually("each run that is not over has an executor", || {
+                    let runs = self.system.json(&["runs", "list", "--json", "--all"]);
+                    let is_over = |run: &&Value| OVER.iter().any(|s| run["state"] == *s);
+                    let open = runs.iter().filter(|run| !is_over(run));
+                    let of_each = open.map(|run| executors(run["id"].as_str().unwrap_or_default()));
+                    let of_each: Vec<_> = of_each.collect();
+                    let is_each_there = of_each.iter().all(|found| !found.is_empty());
+                    is_each_there.then(|| of_each.concat())
+                });
+                all.into_iter().for_each(kill_process);
             }
         }
         // What began until the kill may begin once more.
@@ -241,9 +251,7 @@ fn survives(victim: Victim, boundary: Boundary, (file, text): (&str, &str), inpu
                 return Some(fresh);
             }
             let run = shown(system, &run);
-            let is_over = ["completed", "failed", "cancelled"]
-                .iter()
-                .any(|s| run["state"] == *s);
+            let is_over = OVER.iter().any(|state| run["state"] == *state);
             (is_over || run["state"] == "awaiting-approval").then_some(None)
         });
         let Some(task) = next else {
@@ -446,6 +454,40 @@ fn kills_of_both_within_runs_of_runs_and_items_of_loops_cost_no_completed_step()
         ("nested.yaml", NESTED),
         "{}",
     );
+}
+
+/// A workflow in a workflow in a workflow, with more steps than deaths in a row that an executor has.
+const DEEP: &str = "\
+steps:
+  outer:
+    workflow:
+      name: middle
+      steps:
+        inner:
+          workflow:
+            name: inner
+            steps:
+              a: { agent: worker, text: a }
+              b: { agent: worker, text: '${a.output.text}' }
+              c: { agent: worker, text: '${b.output.text}' }
+              d: { agent: worker, text: '${c.output.text}' }
+              e: { agent: worker, text: '${d.output.text}' }
+              f: { agent: worker, text: '${e.output.text}' }
+              g: { agent: worker, text: '${f.output.text}' }
+              h: { agent: worker, text: '${g.output.text}' }
+            output: ${h.output.text}
+      output: ${inner.output}
+output: ${outer.output}
+";
+
+/// The executors of all three runs are killed at each step of the innermost one. The two others have no event meanwhile.
+///
+/// spec: EXE-1.4, EXE-4.2, EXE-4.3, EXE-4.4
+#[test]
+fn executors_of_runs_that_wait_for_runs_are_killed_as_often_as_those_go_on() {
+    for boundary in [Boundary::AtWork, Boundary::Saved] {
+        survives(Victim::Executors, boundary, ("deep.yaml", DEEP), "{}");
+    }
 }
 
 /// The same for a run that waits: for nobody, an event and a person. The event comes before it is waited for.

@@ -37,7 +37,7 @@ pub(super) struct Admission {
 #[derive(Debug, Default)]
 struct Relatives {
     /// Runs of the task that are in hand.
-    in_hand: usize,
+    in_hand: BTreeSet<RunId>,
     /// Runs within them that are in hand.
     children: usize,
     /// Runs within them that wait.
@@ -129,12 +129,12 @@ impl Admission {
             let parent = self.tasks.entry(family.parent.clone()).or_default();
             parent.children += 1;
             if parent.children == 1 {
-                self.used -= parent.in_hand;
+                self.used -= parent.in_hand.len();
             }
             self.offer(&family.parent);
         }
         let own = self.tasks.entry(family.task.clone()).or_default();
-        own.in_hand += 1;
+        own.in_hand.insert(run.clone());
         if own.children == 0 {
             self.used += 1;
         }
@@ -148,7 +148,7 @@ impl Admission {
             return;
         };
         if let Some(own) = self.tasks.get_mut(&family.task) {
-            own.in_hand -= 1;
+            own.in_hand.remove(run);
             if own.children == 0 {
                 self.used -= 1;
             }
@@ -159,10 +159,27 @@ impl Admission {
         {
             parent.children -= 1;
             if parent.children == 0 {
-                self.used += parent.in_hand;
+                self.used += parent.in_hand.len();
             }
             self.offer(&family.parent);
         }
+    }
+
+    /// Runs in hand that wait for this one, or for one that does.
+    pub(super) fn ancestors(&self, run: &RunId) -> Vec<RunId> {
+        let mut found = Vec::new();
+        let mut next = self.in_hand.get(run);
+        while let Some(relatives) = next.and_then(|family| self.tasks.get(&family.parent)) {
+            let before = found.len();
+            for run in &relatives.in_hand {
+                // Messages may name each other's tasks in a circle.
+                if !found.contains(run) {
+                    found.push(run.clone());
+                }
+            }
+            next = found.get(before).and_then(|run| self.in_hand.get(run));
+        }
+        found
     }
 
     /// Offers the place of a run to the oldest of those that wait within it, if it is in hand and has not lent its place yet.
@@ -177,7 +194,7 @@ impl Admission {
             self.tasks.remove(task);
             return;
         }
-        if relatives.in_hand > 0 && relatives.children == 0 {
+        if !relatives.in_hand.is_empty() && relatives.children == 0 {
             relatives.offered = relatives.waiting.first().copied();
             self.on_loan.extend(relatives.offered);
         }
@@ -186,7 +203,7 @@ impl Admission {
 
 impl Relatives {
     fn is_empty(&self) -> bool {
-        self.in_hand == 0 && self.children == 0 && self.waiting.is_empty()
+        self.in_hand.is_empty() && self.children == 0 && self.waiting.is_empty()
     }
 }
 
@@ -258,6 +275,20 @@ mod tests {
         assert_eq!(begun(&mut queue), ["a"]);
         queue.leave(&RunId::new("a"));
         assert!(queue.tasks.is_empty() && queue.used == 0, "{queue:?}");
+    }
+
+    #[test]
+    fn those_that_wait_for_a_run_are_found_up_to_the_first() {
+        let in_hand = [("x", ""), ("x1", "x"), ("x11", "x1"), ("y", "gone")];
+        let queue = queue(&in_hand, 9);
+        let ancestors = |run: &str| {
+            let found = queue.ancestors(&RunId::new(run)).into_iter();
+            found.map(|run| run.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(ancestors("x11"), ["x1", "x"]);
+        assert!(ancestors("x").is_empty() && ancestors("y").is_empty());
+        let circle = self::queue(&[("a", "b"), ("b", "a")], 9);
+        assert_eq!(circle.ancestors(&RunId::new("a")).len(), 2);
     }
 
     #[test]

@@ -8,7 +8,7 @@ const FIRST: Duration = Duration::from_millis(250);
 /// The longest pause.
 pub(super) const LONGEST: Duration = Duration::from_secs(10);
 
-/// Deaths in a row, without an event of the run in between, after which it is given up.
+/// Deaths in a row, without an event of the run or of one within it in between, after which it is given up.
 pub(super) const MOST: u32 = 6;
 
 /// Deaths of a run's executors.
@@ -29,6 +29,11 @@ pub(super) enum Verdict {
 }
 
 impl Deaths {
+    /// Counts from the beginning again, as a run has gone on that this one waits for.
+    pub(super) fn forgive(&mut self) {
+        self.in_row = 0;
+    }
+
     /// Takes a death in; `last` is the number of the run's last event. A run that goes on between two deaths is always executed again.
     pub(super) fn another(&mut self, last: u64) -> Verdict {
         self.in_row = match last > self.last {
@@ -58,6 +63,15 @@ mod tests {
         let again = pauses.map(|ms| Verdict::Again(Duration::from_millis(ms)));
         assert_eq!(verdicts[..6], again);
         assert_eq!(verdicts[6], Verdict::GiveUp);
+    }
+
+    #[test]
+    fn a_run_that_waits_for_one_that_goes_on_is_executed_again_as_often_as_needed() {
+        let mut deaths = Deaths::default();
+        for _ in 0..100 {
+            assert_eq!(deaths.another(1), Verdict::Again(FIRST));
+            deaths.forgive();
+        }
     }
 
     #[test]

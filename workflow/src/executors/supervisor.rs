@@ -299,8 +299,14 @@ impl Supervising {
             return;
         };
         let last = match self.last(&run, seen).await {
-            Ok(Some(last)) => last,
+            Ok(Some(last)) => {
+                if last > seen {
+                    self.goes_on(&run);
+                }
+                last
+            }
             Ok(None) => {
+                self.goes_on(&run);
                 self.admission.leave(&run);
                 self.deaths.remove(&run);
                 return;
@@ -328,6 +334,15 @@ impl Supervising {
                 tracing::error!(%run, why, "a run ends its executors again and again, and is given up");
                 let why = format!("its executors ended again and again before it did: {why}");
                 self.spawn(&run, Some(why));
+            }
+        }
+    }
+
+    /// Counts the deaths anew of the executors whose runs wait for this one, which goes on: they have nothing to say meanwhile.
+    fn goes_on(&mut self, run: &RunId) {
+        for waiting in self.admission.ancestors(run) {
+            if let Some(deaths) = self.deaths.get_mut(&waiting) {
+                deaths.forgive();
             }
         }
     }
