@@ -154,6 +154,17 @@ pub(crate) async fn shared(data: Option<&Path>, agent: &str) -> anyhow::Result<A
     Ok(Arc::new(opening.await??))
 }
 
+/// Another process has the files of an agent.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{agent} runs already with the data folder {data}: stop that process, or give this one a folder of its own (--data DIR) or none \
+     (--ephemeral)"
+)]
+pub(crate) struct InUse {
+    agent: String,
+    data: String,
+}
+
 /// Takes an agent's files, and says which instance uses them: what the lock file holds, which is made where it is missing.
 fn lock(folder: &Path, agent: &str) -> anyhow::Result<(String, File)> {
     let path = folder.join(format!("{}.lock", slug(agent)));
@@ -167,11 +178,11 @@ fn lock(folder: &Path, agent: &str) -> anyhow::Result<(String, File)> {
         .with_context(problem)?;
     match file.try_lock() {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => bail!(
-            "{agent} runs already with the data folder {}: stop that process, or give this one a folder of its own \
-             (--data DIR) or none (--ephemeral)",
-            folder.parent().unwrap_or(folder).display()
-        ),
+        Err(TryLockError::WouldBlock) => {
+            let data = folder.parent().unwrap_or(folder).display().to_string();
+            let agent = agent.to_owned();
+            return Err(InUse { agent, data }.into());
+        }
         Err(TryLockError::Error(error)) => return Err(error).with_context(problem),
     }
     let mut found = String::new();

@@ -158,6 +158,14 @@ impl Workplace for Files {
         Ok(cell.get_or_try_init(open).await?.journal.clone())
     }
 
+    async fn claim(&self, name: &str) -> anyhow::Result<bool> {
+        match self.journal(name).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.is::<journal::InUse>() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     async fn close(&self) {
         self.telemetry.stop().await;
     }

@@ -230,3 +230,36 @@ fn a_team_that_stays_is_left_alone_however_long_it_takes() {
     );
     assert!(!finished.stderr.contains("left the hub"), "{finished:?}");
 }
+
+/// Requests in the folder of a hub that runs: one has the team in its process, the others ask it there.
+///
+/// spec: SOP-8.1
+#[test]
+fn requests_at_the_same_time_beside_a_hub_all_get_their_answers() {
+    let system = System::bare(free_address());
+    let _up = system.start_durable_up();
+    copied(system.folder());
+    for round in ["first", "second"] {
+        let asked: Vec<Process> = ["crashes", "restarts", "disks"]
+            .iter()
+            .map(|topic| {
+                let words = format!("Write a short article about what survives {topic}");
+                system.start(&["sop", "ask", "--json", "team", &words])
+            })
+            .collect();
+        for process in asked {
+            let finished = process.wait();
+            assert_eq!(
+                finished.code,
+                Some(3),
+                "{round}: nobody wrote it: {finished:?}"
+            );
+            let answer = json_of(&finished);
+            assert_eq!(
+                super::asked(&answer),
+                ["researcher", "article-writer", "critic"],
+                "{round}: {finished:?}"
+            );
+        }
+    }
+}

@@ -5,6 +5,7 @@ mod recording;
 mod show;
 mod start;
 mod taking_over;
+mod turns;
 mod words;
 
 use std::{
@@ -142,7 +143,6 @@ impl Question<'_> {
         let Some(client) = client else {
             return Ok(None);
         };
-        let is_kept = here.is_kept;
         let asked = match &mut here.hosted {
             None if here.team.is_none() => {
                 let taking_over = self.take_over(&client, found, settings, here);
@@ -159,7 +159,7 @@ impl Question<'_> {
             client.close().await;
         }
         let asked = asked?;
-        let run = &asked.run;
+        let (run, is_kept) = (&asked.run, here.is_kept);
         let report = match (is_kept, here.team.is_some()) {
             (true, _) => {
                 let data = settings

@@ -87,6 +87,13 @@ pub trait Workplace: Send + Sync {
     /// Its files cannot be used.
     async fn journal(&self, name: &str) -> anyhow::Result<Option<Arc<dyn Journal>>>;
 
+    /// Takes the files of the agent called `name` for this workplace, as long as it lives. False if another process has them.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be used.
+    async fn claim(&self, name: &str) -> anyhow::Result<bool>;
+
     /// Sends the spans that wait.
     async fn close(&self);
 }

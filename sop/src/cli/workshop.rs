@@ -60,6 +60,15 @@ impl Workshop {
         self.0.workplace.journal(name).await
     }
 
+    /// Takes the files of the agent called `name`, as long as this lives. False if another process has them.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be used.
+    pub(super) async fn claim(&self, name: &str) -> anyhow::Result<bool> {
+        self.0.workplace.claim(name).await
+    }
+
     /// Ends the connections to MCP servers, and sends the spans that wait.
     pub(super) async fn close(&self) {
         tokio::join!(self.0.tools.clone().close(), self.0.workplace.close());

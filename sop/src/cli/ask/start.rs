@@ -17,6 +17,7 @@ use super::{
     Question,
     absent::{Absent, absent},
     recording::record,
+    turns::Turn,
 };
 use crate::{Origin, Team, is_same};
 
@@ -32,9 +33,11 @@ pub(super) struct Here {
     pub(super) is_kept: bool,
     /// Not waited for at the end.
     pub(super) is_left: bool,
+    /// Another process with the same data folder has the team.
+    pub(super) is_shared: bool,
     /// Agents that the team is without.
     pub(super) absent: Absent,
-    workshop: Option<Workshop>,
+    pub(super) workshop: Option<Workshop>,
 }
 
 impl Question<'_> {
@@ -77,16 +80,13 @@ impl Question<'_> {
             Ok(client) => client,
             Err(error) => return unreachable(error),
         };
-        if place == Place::There && self.is_there(&client, &hub).await? {
-            let elsewhere = format!("the team at {hub}");
-            self.program.refuse_elsewhere(&elsewhere)?;
-            if self.args.model.model.is_some() {
-                output::aside(format!(
-                    "warning: {elsewhere} has its own model, so --model changes nothing (with --here, a team of this process is asked)"
-                ));
-            }
+        if place == Place::There && self.is_elsewhere(&client, &hub).await? {
             return Ok(Some(client));
         }
+        let turn = self.turn(&client, &hub, found, settings, here).await?;
+        let Turn::Own(own) = turn else {
+            return Ok(Some(client));
+        };
         if !self.args.json {
             let where_to = match place {
                 Place::There => {
@@ -100,11 +100,11 @@ impl Question<'_> {
             };
             output::aside(where_to);
         }
-        let is_here = self.host(&hub, found, settings, here).await?;
+        let is_here = self.host(&hub, found, &own, here).await?;
         Ok(is_here.then_some(client))
     }
 
-    /// Starts the team in this process, on this hub. `false` where it cannot be; then it was shown why.
+    /// Starts the team in this process, on this hub, with the files that were claimed for it. `false` where it cannot be; then it was shown why.
     pub(super) async fn host(
         &self,
         hub: &str,
@@ -112,7 +112,7 @@ impl Question<'_> {
         settings: &Settings,
         here: &mut Here,
     ) -> anyhow::Result<bool> {
-        let workshop = Workshop::new(self.program, &settings.tools, settings.data.as_deref())?;
+        let workshop = self.workshop(settings, here)?;
         let origin = Origin {
             dir: self.args.dir(),
             default_orchestrator: settings.default_orchestrator,
@@ -120,7 +120,6 @@ impl Question<'_> {
             drain: DRAIN,
             tell: self.told.tell(),
         };
-        here.workshop = Some(workshop);
         match Team::start(hub, origin).await {
             Ok(team) => {
                 let members = team.members().await;
@@ -160,6 +159,34 @@ impl Question<'_> {
                 "warning: there is no report on this request: {error:#}"
             ));
         }
+    }
+
+    /// The workshop of a team here.
+    pub(super) fn workshop(
+        &self,
+        settings: &Settings,
+        here: &mut Here,
+    ) -> anyhow::Result<Workshop> {
+        if let Some(workshop) = &here.workshop {
+            return Ok(workshop.clone());
+        }
+        let workshop = Workshop::new(self.program, &settings.tools, settings.data.as_deref())?;
+        Ok(here.workshop.insert(workshop).clone())
+    }
+
+    /// Tells whether the team is on the hub and can be asked there. What this process would have done otherwise is warned of.
+    pub(super) async fn is_elsewhere(&self, client: &Client, hub: &str) -> anyhow::Result<bool> {
+        if !self.is_there(client, hub).await? {
+            return Ok(false);
+        }
+        let elsewhere = format!("the team at {hub}");
+        self.program.refuse_elsewhere(&elsewhere)?;
+        if self.args.model.model.is_some() {
+            output::aside(format!(
+                "warning: {elsewhere} has its own model, so --model changes nothing (with --here, a team of this process is asked)"
+            ));
+        }
+        Ok(true)
     }
 
     /// Tells whether the orchestrator is on the hub.
