@@ -17,11 +17,6 @@ const ADDRESS: [&str; 5] = ["ask", "tell", "have", "let", "use"];
 const BESIDE_NAMES: [&str; 8] = [
     "please", "bitte", "the", "agent", "agents", "both", "and", "or",
 ];
-/// Words that say how often something is to be done.
-const OFTEN: [&str; 12] = [
-    "twice", "thrice", "times", "again", "each", "every", "zweimal", "dreimal", "viermal", "mal",
-    "nochmal", "jeweils",
-];
 /// Errands that want their own words back.
 const REPEATING: [&str; 3] = ["echo", "repeat", "say"];
 /// Words that point at a text and say nothing else of it.
@@ -41,10 +36,11 @@ const POINTING: [&str; 14] = [
     "say",
     "back",
 ];
-/// Prepositions and conjunctions that say how something is done.
-const HOW: [&str; 20] = [
+/// Prepositions, conjunctions and adverbs that say how or how often something is done.
+const HOW: [&str; 32] = [
     "in", "into", "as", "like", "with", "without", "using", "by", "until", "till", "but", "auf",
-    "ins", "als", "wie", "mit", "ohne", "durch", "bis", "aber",
+    "ins", "als", "wie", "mit", "ohne", "durch", "bis", "aber", "twice", "thrice", "times",
+    "again", "each", "every", "zweimal", "dreimal", "viermal", "mal", "nochmal", "jeweils",
 ];
 /// Ends of adverbs of manner.
 const MANNER: [&str; 3] = ["ly", "wards", "weise"];
@@ -52,9 +48,16 @@ const MANNER: [&str; 3] = ["ly", "wards", "weise"];
 /// Marks around quotations.
 const QUOTES: [char; 6] = ['"', '“', '”', '„', '«', '»'];
 
-/// Words that turn an errand round.
-const NEGATIONS: [&str; 8] = [
-    "no", "not", "never", "nobody", "nothing", "nicht", "kein", "keine",
+/// Words that change nothing of what is wanted: articles, pronouns, forms of to be and the like, and prepositions. Each other word of an errand has
+/// to be accounted for: a question word, a negation and "again" make another errand of it.
+const SILENT: [&str; 80] = [
+    "a", "about", "agent", "agents", "am", "an", "are", "as", "ask", "at", "be", "been", "by",
+    "can", "could", "did", "do", "does", "for", "from", "get", "give", "had", "has", "have", "he",
+    "her", "here", "him", "his", "i", "in", "into", "is", "it", "its", "just", "let", "me", "my",
+    "now", "of", "on", "our", "please", "s", "shall", "she", "should", "so", "some", "tell",
+    "thank", "thanks", "that", "the", "their", "them", "there", "these", "they", "this", "those",
+    "to", "up", "us", "use", "want", "was", "we", "were", "what", "which", "will", "with", "would",
+    "you", "your", "bitte", "out",
 ];
 
 /// Stands for a quotation within an instruction.
@@ -76,15 +79,10 @@ pub(super) fn open(words: &str, carried: &[Carried<'_>]) -> Option<String> {
     let cards: Vec<&Card<'_>> = carried.iter().filter_map(|one| one.card.as_ref()).collect();
     let errand = errand(&instruction, &cards);
     let said: Vec<String> = plain_words(&errand.to_lowercase());
-    let often = said.iter().find(|word| OFTEN.contains(&&***word));
     let why = match () {
         () if clauses(errand).len() > 1 => {
             "it has more than one part, and was handed on as one".to_owned()
         }
-        () if often.is_some() => format!(
-            "\"{}\" is not followed",
-            often.map(String::as_str).unwrap_or_default()
-        ),
         () => {
             let first = said.first().map(String::as_str);
             match first.is_some_and(|first| REPEATING.contains(&first)) {
@@ -163,7 +161,7 @@ fn not_repeated(words: &str, errand: &[String], carried: &[Carried<'_>]) -> Opti
             (plain_words(&text.to_lowercase()), how)
         }
         None => {
-            let how = errand.iter().skip(1).find(|word| is_manner(word));
+            let how = errand.iter().find(|word| is_manner(word));
             let how = how
                 .map(|word| format!("\"{word}\" may belong to the text, or say how to repeat it"));
             (errand.to_vec(), how)
@@ -181,9 +179,12 @@ fn is_manner(word: &str) -> bool {
     HOW.contains(&word) || (word.len() > 4 && MANNER.iter().any(|end| word.ends_with(end)))
 }
 
-/// The first word of the errand that is of nobody who was asked, and in no argument and no result.
+/// The first word of the errand that is of nobody who was asked, and in no argument and no result. A number that stands in a result alone is
+/// looked at if it stands there beside the same word as in the errand: "count 22" is not what brought 22 about.
 fn unaccounted<'w>(errand: &'w str, carried: &[Carried<'_>]) -> Option<&'w str> {
     let mut known = stems(QUOTATION);
+    // All words, as they are written, of cards and arguments.
+    let mut told: BTreeSet<String> = BTreeSet::new();
     for one in carried {
         let card = one.card.iter();
         let skills = card.clone().flat_map(|card| &card.skills);
@@ -194,14 +195,40 @@ fn unaccounted<'w>(errand: &'w str, carried: &[Carried<'_>]) -> Option<&'w str> 
                 .chain(lists)
         });
         let own = card.flat_map(|card| [card.id, card.name, card.description]);
-        let said = [one.text, &one.arguments];
-        known.extend(own.chain(of_skills).chain(said).flat_map(stems));
+        let own: Vec<&str> = own.chain(of_skills).chain([&*one.arguments]).collect();
+        told.extend(
+            own.iter()
+                .flat_map(|text| plain_words(&text.to_lowercase())),
+        );
+        known.extend(own.into_iter().chain([one.text]).flat_map(stems));
     }
-    let is_negation = |word: &str| NEGATIONS.contains(&&*word.to_lowercase());
     let words = errand.split(|c: char| !c.is_alphanumeric());
-    words
-        .filter(|word| !word.is_empty())
-        .find(|word| is_negation(word) || !stems(word).is_subset(&known))
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let lower: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
+    let is_accounted = |at: usize| {
+        let word = &*lower[at];
+        let stems = stems(word);
+        match () {
+            () if told.contains(word) => true,
+            () if word.starts_with(|c: char| c.is_ascii_digit()) => {
+                let mut results = carried.iter();
+                results.any(|one| stands_alike(&lower, at, &plain_words(&one.text.to_lowercase())))
+            }
+            () if stems.is_empty() => SILENT.contains(&word),
+            () => stems.is_subset(&known),
+        }
+    };
+    let open = (0..words.len()).find(|at| !is_accounted(*at));
+    open.map(|at| words[at])
+}
+
+/// True if the word stands in a result with the word before or behind it that it has in the errand.
+fn stands_alike(errand: &[String], at: usize, result: &[String]) -> bool {
+    let pair = |from: usize| errand.get(from..from + 2);
+    let pairs = [at.checked_sub(1).and_then(pair), pair(at)];
+    let mut pairs = pairs.into_iter().flatten();
+    errand.len() == 1 && result.contains(&errand[at])
+        || pairs.any(|pair| result.windows(2).any(|found| found == pair))
 }
 
 /// True if a result says no more than the request.
@@ -290,6 +317,11 @@ mod tests {
             "delete the berth of \"Aurora\"",
             "the berth of \"Aurora\" in French",
             "is the berth of \"Aurora\" free?",
+            "why the berth of \"Aurora\"",
+            "when has the ship \"Aurora\" a berth?",
+            "the berth of \"Aurora\" again",
+            "the berth of all ships, \"Aurora\"",
+            "berth 7 of \"Aurora\"",
             "not the berth of \"Aurora\"",
         ] {
             assert!(
@@ -322,6 +354,8 @@ mod tests {
             "echo hi; bake bread",
             "echo hi twice",
             "echo hi in French",
+            "echo in French hi",
+            "echo hi again",
             "echo hi backwards",
             "ask agent_echo to say good morning like a pirate",
             "say hi slowly",
