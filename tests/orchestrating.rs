@@ -11,7 +11,6 @@ const EASY: &str = "\
 objective: Tell the neighbours that the library opens on Monday
 payload:
   clientBrief: The town library opens again on Monday at nine. There is coffee.
-  platform: notice board
   mustInclude: [Monday]
 constraints:
   qualityThreshold: 0.5
@@ -23,7 +22,6 @@ const DEMANDING: &str = "\
 objective: Tell the neighbours that the library opens on Monday
 payload:
   clientBrief: The town library opens again on Monday at nine. There is coffee.
-  platform: notice board
 constraints:
   qualityThreshold: 0.5
   executionDepth: 3

@@ -2,9 +2,12 @@
 
 use std::{fmt, sync::Arc};
 
-use agenthub_sdk::model::{
-    Completion, DeltaSink, LanguageModel, ModelError, PromptPart, Request, STAND_IN, ToolCall,
-    Undone, Usage,
+use agenthub_sdk::{
+    model::{
+        Completion, DeltaSink, LanguageModel, ModelError, PromptPart, Request, STAND_IN, ToolCall,
+        Undone, Usage,
+    },
+    runs::UNREAD_WORDS,
 };
 use async_trait::async_trait;
 use serde_json::Value;
@@ -16,8 +19,8 @@ const PIECE: usize = 24;
 pub(crate) enum Answer {
     /// An answer in words or, where a form is wanted, of that form.
     Words(String),
-    /// An answer in words that leaves open what no program can tell.
-    Part(String),
+    /// An answer that leaves open what no program can tell, and the names of these parts where the answer itself does not tell them.
+    Part(String, Vec<String>),
     /// Words on what it takes, in place of an answer that it cannot compute.
     Unable(&'static str),
     /// A tool is to be called first.
@@ -79,11 +82,15 @@ impl LanguageModel for Computing {
         match (self.0)(&request) {
             Answer::Words(text) => {
                 completion.text = text;
-                completion.undone = has_unread_words(&request).then_some(Undone::Part);
+                if has_unread_words(&request) {
+                    completion.undone = Some(Undone::Part);
+                    completion.lacks = vec![UNREAD_WORDS.to_owned()];
+                }
             }
-            Answer::Part(text) => {
+            Answer::Part(text, lacks) => {
                 completion.text = text;
                 completion.undone = Some(Undone::Part);
+                completion.lacks = lacks;
             }
             Answer::Unable(text) => {
                 completion.text = text.to_owned();

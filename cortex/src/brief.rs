@@ -38,8 +38,8 @@ pub(crate) const MAX_DEPTH: u32 = 20;
 pub(crate) const MAX_TURNS: u32 = 200;
 
 /// Names under which the payload tells reviewers of the constraints.
-const ACCEPTANCE_CRITERIA: &str = "acceptanceCriteria";
-const QUALITY_THRESHOLD: &str = "qualityThreshold";
+pub(crate) const ACCEPTANCE_CRITERIA: &str = "acceptanceCriteria";
+pub(crate) const QUALITY_THRESHOLD: &str = "qualityThreshold";
 
 /// Objective of a run, its material and its limits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -43,7 +43,7 @@ pub use facts::Facts;
 pub use id::{RunId, StepId, StepKey};
 pub use journal::Journal;
 pub use progress::Progress;
-pub use shortfall::{AgentEnd, Missing, Shortfall};
+pub use shortfall::{AgentEnd, Missing, Shortfall, UNREAD_WORDS};
 pub use strategy::{Memory, Next, Strategy};
 pub use world::{StepContext, World};
 

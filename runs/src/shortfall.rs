@@ -5,15 +5,21 @@ use serde_json::{Value, json};
 
 use crate::model::Undone;
 
-/// Data of an answer that is not all that was asked for: `{"partial": true, "undone": "part" | "all"?, "results":
-/// [{"agent"?, "tool"?, "step"?, "state", "error"?, "lacks"?, …}]}`. `results` are those of the agents, and of the tools
-/// and the steps of a workflow that failed.
+/// Reason of a part that is left undone, where only the words beside the data of a request went unread.
+pub const UNREAD_WORDS: &str = "nobody read the words of the request";
+
+/// Data of an answer that is not all that was asked for: `{"partial": true, "undone": "part" | "all"?, "lacks": […]?,
+/// "results": [{"agent"?, "tool"?, "step"?, "state", "error"?, "lacks"?, …}]}`. `lacks` are the answerer's own reasons,
+/// `results` those of the agents, and of the tools and the steps of a workflow that failed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shortfall {
     partial: bool,
     /// Extent of what is undone; `None` if only some of the results are missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undone: Option<Undone>,
+    /// The parts that are undone, as the answerer itself names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lacks: Vec<String>,
     /// The results that there are, and those that are missing.
     #[serde(default)]
     pub results: Vec<Value>,
@@ -69,8 +75,14 @@ impl Shortfall {
         Self {
             partial: true,
             undone,
+            lacks: Vec::new(),
             results,
         }
+    }
+
+    /// The same shortfall with the answerer's own reasons.
+    pub fn lacking(self, lacks: Vec<String>) -> Self {
+        Self { lacks, ..self }
     }
 
     /// The shortfall that an answer's data tell of; `None` if the answer is whole.

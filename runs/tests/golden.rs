@@ -103,6 +103,7 @@ fn answers(text: &str, calls: &[(&str, Value)]) -> Behaviour {
             is_estimated: false,
         }),
         undone: None,
+        lacks: Vec::new(),
     }))
 }
 

@@ -93,6 +93,11 @@ impl Knob {
         })
     }
 
+    /// True if its setting is computed.
+    pub(super) fn is_measured(&self) -> bool {
+        self.measure.is_some()
+    }
+
     /// True if its setting is computed by this measure.
     pub(super) fn is_measured_by(&self, kind: &str) -> bool {
         self.measure

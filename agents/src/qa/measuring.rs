@@ -35,6 +35,12 @@ impl Knobs {
         Self(knobs::wanted(knobs))
     }
 
+    /// The names of those that no measure tells.
+    pub(crate) fn unmeasured(&self) -> Vec<String> {
+        let knobs = self.0.iter().filter(|knob| !knob.is_measured());
+        knobs.map(|knob| knob.name.clone()).collect()
+    }
+
     /// True if one is measured so, by the name of the measure.
     pub(crate) fn measures(&self, kind: &str) -> bool {
         self.0.iter().any(|knob| knob.is_measured_by(kind))

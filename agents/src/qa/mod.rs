@@ -26,6 +26,7 @@ mod readability;
 mod report;
 mod review;
 mod scoring;
+mod writer_brief;
 
 #[cfg(test)]
 mod tests;

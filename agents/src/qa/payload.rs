@@ -6,7 +6,7 @@ use super::{
     brand,
     criteria::Criterion,
     knobs::{self, Knob},
-    readability, scoring,
+    readability, scoring, writer_brief,
 };
 use crate::fields::{self, MOST_ITEMS};
 
@@ -26,6 +26,12 @@ pub(super) struct Payload {
     pub(super) language: String,
     pub(super) platform_rules: Map<String, Value>,
     pub(super) brand_rules: Map<String, Value>,
+    /// Fields of the brief that no other check is made of.
+    pub(super) brief: Map<String, Value>,
+    /// The people whom the text is for.
+    pub(super) audience: String,
+    /// The place where it is to appear.
+    pub(super) platform: String,
     /// Profile and tone of who speaks.
     pub(super) client_profile: Map<String, Value>,
     pub(super) objective: String,
@@ -73,7 +79,9 @@ impl Payload {
             return Err(format!("brandRules forbid more than {MOST_ITEMS} texts"));
         }
         let objective = fields.text("objective");
-        Ok(Self {
+        let mut payload = Self {
+            audience: fields.text("audience").to_owned(),
+            platform: fields.text("platform").to_owned(),
             unread: unread.map(|(name, _)| name.clone()).collect(),
             claimed: claimed.cloned().unwrap_or_default(),
             criteria: criteria_of(criteria)?,
@@ -96,7 +104,48 @@ impl Payload {
             max_lix: max_lix(&fields.object("readability")?)?,
             quality_threshold: fields.share("qualityThreshold", scoring::THRESHOLD)?,
             ..Self::of_text(draft)
-        })
+        };
+        payload.brief = writer_brief::settle(&mut payload, value);
+        Ok(payload)
+    }
+
+    /// Takes a language where there is none.
+    pub(super) fn settle_language(&mut self, language: &Value) -> bool {
+        let open = Some(language.as_str()).filter(|_| self.language.is_empty());
+        match open.flatten() {
+            Some(language) => {
+                language.trim().clone_into(&mut self.language);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Adds texts that are to be there.
+    pub(super) fn settle_must_include(&mut self, wanted: &Value) -> bool {
+        let room = MOST_ITEMS.saturating_sub(self.must_include.len());
+        let wanted = writer_brief::all_texts(wanted).filter(|texts| texts.len() <= room);
+        let known = self.must_include.clone();
+        match wanted {
+            Some(wanted) => {
+                let wanted = wanted.into_iter().filter(|text| !known.contains(text));
+                self.must_include.extend(wanted);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Adds knobs that are not set.
+    pub(super) fn settle_knobs(&mut self, knobs: &Value) -> bool {
+        let Some(knobs) = knobs.as_object().filter(|knobs| knobs.len() <= MOST_ITEMS) else {
+            return false;
+        };
+        let known: Vec<String> = self.knobs.iter().map(|knob| knob.name.clone()).collect();
+        let more = knobs::wanted(knobs).into_iter();
+        self.knobs
+            .extend(more.filter(|knob| !known.contains(&knob.name)));
+        true
     }
 }
 
@@ -199,6 +248,7 @@ pub(super) fn schema() -> Value {
             "draft": draft,
             "objective": text("What the text is to achieve"),
             "brief": text("What was asked for; stands for the objective where there is none"),
+            "writerBrief": json!({ "type": ["object", "string", "null"], "description": "The brief that it was written from" }),
             "clientProfile": object("Who speaks: name, tone, values, instructions, and whatever else"),
             "audience": text("Whom the text is for"),
             "acceptanceCriteria": fields::acceptance_criteria(),

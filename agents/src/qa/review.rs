@@ -11,7 +11,7 @@ use super::{
     knobs::{self, Knob, Readings},
     language, must_include, objective,
     payload::Payload,
-    platform_rules, profile, readability, scoring,
+    platform_rules, profile, readability, scoring, writer_brief,
 };
 use crate::text::{folded::excerpt, language::Language, parsed::Text, phrases::Phrases};
 
@@ -51,6 +51,8 @@ impl Review {
         checks.extend(platform_rules::checks(&text, &payload.platform_rules));
         checks.extend(brand::checks(&text, &phrases, &payload.brand_rules));
         checks.extend(profile::check(&payload.client_profile));
+        checks.extend(profile::readers(&payload.audience, &payload.platform));
+        checks.extend(writer_brief::checks(&payload.brief));
         checks.extend(criteria::checks(&text, &phrases, &payload.criteria));
         name_apart(&mut checks);
         let readings = knobs::readings(&text, &payload.knobs);
@@ -105,7 +107,7 @@ impl Review {
         Ok(())
     }
 
-    /// Check of the draft's distance from its knobs. A distance that is asked for is kept only as far as every knob was measured.
+    /// Check of the draft's distance from its knobs. It is kept only as far as every knob that is set was measured.
     fn knobs(&self) -> Option<Check> {
         let Payload {
             knobs,
@@ -113,11 +115,12 @@ impl Review {
             max_knob_distance: most,
             ..
         } = &self.payload;
-        let distance = || knobs::check(knobs, &self.readings, claimed, *most);
-        let Some(named) = self.payload.knobs_to_keep else {
-            return (!knobs.is_empty()).then(distance);
+        let named = match self.payload.knobs_to_keep {
+            Some(named) => named,
+            None if knobs.is_empty() => return None,
+            None => knobs.len(),
         };
-        let check = distance().rule();
+        let check = knobs::check(knobs, &self.readings, claimed, *most).rule();
         let measured = self.readings.len();
         if check.verdict == Verdict::Fail || (measured == named && named > 0) {
             return Some(check);

@@ -10,18 +10,6 @@ const IN_WORDS: &str = "I write: briefs for posts, posts, and revisions of them.
     `language`, `mustInclude`, `platformRules`; for a revision also `previousDraft` and `revisionNotes`). I work without a language model here: I compose \
     a text of the brief's own sentences, so that it keeps to what can be measured, but I cannot write from a request in words.";
 
-/// Fields that a draft is computed from. What others say, such as the audience or a tone, takes a model.
-const READ: [&str; 8] = [
-    "writerBrief",
-    "language",
-    "mustInclude",
-    "platformRules",
-    "brandRules",
-    "knobs",
-    "revisionNotes",
-    "previousDraft",
-];
-
 /// The brief or the draft that is asked for.
 pub(super) fn answer(request: &Request) -> Answer {
     let input = match (&request.output, request.data("input")) {
@@ -33,16 +21,12 @@ pub(super) fn answer(request: &Request) -> Answer {
     }
     let draft = draft::computed(input);
     let notes = draft["draft"]["metadata"]["notes"].as_array();
-    match notes.is_some_and(|notes| !notes.is_empty()) || has_unread_fields(input) {
-        true => Answer::Part(draft.to_string()),
-        false => Answer::Words(draft.to_string()),
+    let notes = notes.into_iter().flatten().filter_map(Value::as_str);
+    let notes: Vec<String> = notes.map(str::to_owned).collect();
+    match notes.is_empty() {
+        true => Answer::Words(draft.to_string()),
+        false => Answer::Part(draft.to_string(), notes),
     }
-}
-
-/// True if the request says more than a draft is computed from.
-fn has_unread_fields(input: &Value) -> bool {
-    let mut fields = input.as_object().into_iter().flatten();
-    fields.any(|(name, value)| !value.is_null() && !READ.contains(&&**name))
 }
 
 #[cfg(test)]
@@ -63,18 +47,31 @@ mod tests {
             let asked = Request::new(vec![PromptMessage::data("input", input)]);
             match answer(&asked.json("content_write", json!({}))) {
                 Answer::Words(_) => true,
-                Answer::Part(_) => false,
+                Answer::Part(..) => false,
                 _ => panic!("it is written"),
             }
         };
-        assert!(is_whole(
-            json!({"audience": null, "mustInclude": ["ferry"]})
-        ));
+        for all in [
+            json!({"audience": null, "mustInclude": ["ferry"]}),
+            json!({"writerBrief": {"brief": {"description": "The ferry between both towns sails at nine in the morning and at five in the evening.", "facts": ["It sails."], "objective": "o"}}}),
+            json!({"knobs": {"pace": {"value": 0.5, "measure": "sentence_length"}, "calm": null, "warm": {}}}),
+            json!({"previousDraft": {"text": "The ferry between both towns sails at nine in the morning and at five in the evening.", "metadata": {"knobs": {}}}}),
+        ] {
+            assert!(is_whole(all.clone()), "{all}");
+        }
         for more in [
             json!({"audience": "sailors"}),
             json!({"colour": "blue"}),
             json!({"clientProfile": {"tone": "ironic"}}),
             json!({"platformRules": {"colour": "blue"}}),
+            json!({"platformRules": {"maxCharacters": "many"}}),
+            json!({"writerBrief": {"description": "The ferry sails.", "avoid": ["sail"]}}),
+            json!({"writerBrief": {"description": {"about": "The ferry sails."}}}),
+            json!({"writerBrief": {"description": "The ferry sails.", "clientBrief": "It is fast."}}),
+            json!({"writerBrief": {"description": "The ferry sails.", "constraints": {"maxCharacters": 20}}}),
+            json!({"previousDraft": {"text": "The ferry sails.", "title": "Ferry"}}),
+            json!({"knobs": {"warmth": 0.9}}),
+            json!({"brandRules": {"voice": "calm"}}),
         ] {
             assert!(!is_whole(more.clone()), "{more}");
         }

@@ -29,6 +29,30 @@ const CLOSING: [&str; 4] = ["callToAction", "cta", "link", "links"];
 /// Fields that are taken where none of these is there.
 const ELSE: [&str; 3] = ["clientBrief", "brief", "objective"];
 
+/// Fields with what a text is made of, and what it is for: no rules for it.
+pub(crate) fn is_material(field: &str) -> bool {
+    let parts = OPENING.iter().chain(&BODY).chain(&CLOSING).chain(&ELSE);
+    parts.chain(&["emoji"]).any(|name| *name == field)
+}
+
+/// True if the text of this field of a brief goes into a draft: nothing, a text, or a list of texts.
+pub(super) fn is_read(brief: &Value, field: &str) -> bool {
+    let is_text = |value: &Value| value.is_string() || value.is_null();
+    let value = &brief[field];
+    let is_readable = is_text(value)
+        || value
+            .as_array()
+            .is_some_and(|items| items.iter().all(is_text));
+    let parts = || OPENING.iter().chain(&BODY).chain(&CLOSING);
+    let is_part = parts().any(|part| *part == field);
+    let is_else = || {
+        let has_parts = parts().any(|part| !texts(&brief[*part]).is_empty());
+        let first = ELSE.iter().find(|name| brief[**name].is_string());
+        !has_parts && first.is_some_and(|first| *first == field)
+    };
+    is_readable && (is_part || ["hashtags", "emoji"].contains(&field) || is_else())
+}
+
 /// The part of a text that a sentence belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Part {
@@ -147,7 +171,7 @@ impl Material {
 }
 
 /// The brief itself, where it comes as an output.
-pub(super) fn unwrapped(brief: &Value) -> &Value {
+pub(crate) fn unwrapped(brief: &Value) -> &Value {
     match brief.get("brief") {
         Some(inner @ Value::Object(_)) => inner,
         _ => brief,
@@ -155,7 +179,7 @@ pub(super) fn unwrapped(brief: &Value) -> &Value {
 }
 
 /// A text, or the texts of a list.
-pub(super) fn texts(value: &Value) -> Vec<String> {
+pub(crate) fn texts(value: &Value) -> Vec<String> {
     let items = match value {
         Value::Array(items) => items.as_slice(),
         item => std::slice::from_ref(item),

@@ -9,7 +9,8 @@ mod composing;
 mod computed;
 mod draft;
 mod layout;
-mod material;
+pub(crate) mod material;
+mod unread;
 mod wishes;
 
 use std::sync::Arc;

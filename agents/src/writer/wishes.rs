@@ -99,13 +99,14 @@ impl Wishes {
         let letters: String = name.chars().filter(|c| c.is_alphabetic()).collect();
         let lower = letters.to_lowercase();
         let after = |start: &str| lower.strip_prefix(start).and_then(Measured::named);
-        match (after("max"), after("min"), after("allow")) {
-            (Some(what), _, _) => self.at_most.extend(value.as_u64().map(|most| (what, most))),
-            (_, Some(what), _) => self
-                .at_least
-                .extend(value.as_u64().map(|least| (what, least))),
-            (_, _, Some(what)) if value == &Value::Bool(false) => self.at_most.push((what, 0)),
-            (_, _, Some(_)) => {}
+        let in_text = || value.as_str()?.trim().parse().ok();
+        let number = value.as_u64().or_else(in_text);
+        match (after("max"), after("min"), after("allow"), number) {
+            _ if value.is_null() => {}
+            (Some(what), _, _, Some(most)) => self.at_most.push((what, most)),
+            (_, Some(what), _, Some(least)) => self.at_least.push((what, least)),
+            (_, _, Some(what), _) if value == &Value::Bool(false) => self.at_most.push((what, 0)),
+            (_, _, Some(_), _) if value == &Value::Bool(true) => {}
             _ => self.open.push(format!("the rule {name}: {value}")),
         }
     }

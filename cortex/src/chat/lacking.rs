@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     brief::{Constraints, Taken, meant},
-    orchestrator::{GENERATION, QA, Review, Standing, Verdicts},
+    orchestrator::{GENERATION, QA, Review, Standing, Verdicts, notes_in},
 };
 
 /// The results that the answer lacks, in the form of [`Shortfall`](agenthub_sdk::runs::Shortfall).
@@ -65,13 +65,9 @@ fn untaken(agent: &str, payload: &Map<String, Value>, asked: &[&Offer]) -> Optio
     })
 }
 
-/// The maker's own account of what could not be met: `metadata.notes` of what was made.
+/// The maker's own account of what could not be met.
 fn notes(data: &Value) -> Option<String> {
-    let made = data.as_object()?.values().chain([data]);
-    let notes = made
-        .filter_map(|made| made["metadata"]["notes"].as_array())
-        .flatten();
-    let notes: Vec<&str> = notes.filter_map(Value::as_str).collect();
+    let notes = notes_in(data);
     (!notes.is_empty()).then(|| notes.join("; "))
 }
 

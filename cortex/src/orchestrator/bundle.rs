@@ -23,8 +23,43 @@ pub(super) struct Closing<'a> {
     pub(super) is_made: bool,
     /// The parts of the payload that nobody takes.
     pub(super) not_taken: Vec<String>,
+    /// The wishes that the result passes over.
+    pub(super) passed_over: PassedOver,
     /// The steps that made later rounds of the result, which nobody reviewed.
     pub(super) unreviewed: Vec<String>,
+}
+
+/// Wishes of the person that a result passes over.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct PassedOver {
+    /// The parts of the payload that were handed to nobody whose work is in the result.
+    pub(super) not_handed_on: Vec<String>,
+    /// The parts of the payload in whose place a step put something else.
+    pub(super) replaced: Vec<String>,
+    /// What agents say that they left aside.
+    pub(super) left_aside: Vec<String>,
+}
+
+impl PassedOver {
+    /// In words; `None` if there is nothing to say.
+    pub(super) fn in_words(&self) -> Option<String> {
+        let named = |parts: &[String]| {
+            let named: Vec<String> = parts.iter().map(|part| format!("`{part}`")).collect();
+            (!named.is_empty()).then(|| named.join(", "))
+        };
+        let not_handed = named(&self.not_handed_on);
+        let replaced = named(&self.replaced);
+        let parts = [
+            not_handed.map(|parts| format!("nobody was handed {parts}")),
+            replaced.map(|parts| format!("replaced: {parts}")),
+        ];
+        let parts: Vec<String> = parts
+            .into_iter()
+            .flatten()
+            .chain(self.left_aside.iter().cloned())
+            .collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
 }
 
 /// The bundle.
@@ -46,6 +81,10 @@ pub(super) fn bundle(
     put("notKept", verdicts.not_kept(&report).into());
     put("unchecked", verdicts.unchecked(&report).into());
     put("notTaken", closing.not_taken.clone().into());
+    let over = &closing.passed_over;
+    put("notHandedOn", over.not_handed_on.clone().into());
+    put("replaced", over.replaced.clone().into());
+    put("leftAside", over.left_aside.clone().into());
     put("unreviewed", closing.unreviewed.clone().into());
     put("notJudged", verdicts.not_judged(&report).into());
     put("depth", reached.depth.into());

@@ -157,6 +157,12 @@ pub struct Work {
     /// The digest of what a person was asked to allow.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) approval: String,
+    /// The parts of the run's payload that it was handed, as paths.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) handed: Vec<Vec<String>>,
+    /// The agent's own account of what it left aside.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) left_aside: Vec<String>,
 }
 
 /// State of a step.

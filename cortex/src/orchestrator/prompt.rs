@@ -9,6 +9,7 @@ use super::{
     handoff::Instructions,
     kept::{Offered, Reached, WorkState},
     proposal,
+    verdicts::{Standing, Verdicts},
 };
 use crate::{brief::Constraints, chat::prompt::Rejected};
 
@@ -70,7 +71,8 @@ impl Prompt<'_> {
         if !self.reached.reviews.is_empty() {
             let reviews = self.reached.reviews.iter().map(|review| {
                 let mut told = review.told();
-                told["pass"] = (review.pass || review.is_open()).into();
+                let standing = Verdicts::alone(Some(review)).standing(self.constraints);
+                told["pass"] = (!matches!(standing, Standing::Unmet(_))).into();
                 shown(&told)
             });
             messages.push(PromptMessage::data("reviews", reviews.collect()));

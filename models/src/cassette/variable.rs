@@ -220,6 +220,7 @@ mod tests {
             }],
             usage: None,
             undone: None,
+            lacks: Vec::new(),
         };
         let answer = recorded.answer_for(&asked, &answer);
         assert_eq!(

@@ -94,6 +94,7 @@ impl LanguageModel for Offline {
             tool_calls,
             usage,
             undone,
+            lacks: Vec::new(),
         })
     }
 }

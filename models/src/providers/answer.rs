@@ -86,6 +86,7 @@ impl<'a> Answer<'a> {
             tool_calls,
             usage,
             undone: None,
+            lacks: Vec::new(),
         })
     }
 }

@@ -313,4 +313,7 @@ pub struct Completion {
     /// stand-in does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undone: Option<Undone>,
+    /// The parts that are undone, in words, as far as the model names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lacks: Vec<String>,
 }

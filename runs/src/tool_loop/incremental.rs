@@ -174,6 +174,7 @@ impl Run {
                     tool_calls: calls.into_iter().enumerate().map(call).collect(),
                     usage: None,
                     undone: None,
+                    lacks: Vec::new(),
                 })
             }
             Some(StepRequest::ToolCalled(call)) => match call.arguments["ends"].as_u64() {

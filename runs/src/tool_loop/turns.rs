@@ -16,7 +16,7 @@ use crate::{
     event::{RunOutcome, StepResult},
     facts::Facts,
     id::StepId,
-    model::{Completion, PromptMessage, PromptPart, PromptRole, Request, ToolCall, Undone},
+    model::{Completion, PromptMessage, PromptPart, PromptRole, Request, ToolCall},
     strategy::Next,
 };
 
@@ -177,9 +177,10 @@ impl Turns {
         }
     }
 
-    /// Outcome with an answer, of which the model declares this much undone.
-    fn completed(&self, text: String, data: Value, undone: Option<Undone>) -> RunOutcome {
-        let shortfall = failures::shortfall(undone, &self.tools, &self.reports);
+    /// Outcome with an answer, and what the model declares undone of it.
+    fn completed(&self, text: String, data: Value, answer: &Completion) -> RunOutcome {
+        let shortfall = failures::shortfall(answer.undone, &self.tools, &self.reports);
+        let shortfall = shortfall.map(|known| known.lacking(answer.lacks.clone()));
         match self.input.on_failure {
             ErrorMode::Tell | ErrorMode::FailFast => failures::with(text, data, shortfall),
             ErrorMode::Continue => failures::answered(text, data, shortfall, &self.reports),
@@ -196,7 +197,7 @@ impl Turns {
         if self.input.form.is_none() {
             return Some(Next::Finish(match answer.text.trim().is_empty() {
                 true => self.failed("the model gave an empty answer"),
-                false => self.completed(answer.text.clone(), Value::Null, answer.undone),
+                false => self.completed(answer.text.clone(), Value::Null, answer),
             }));
         }
         let check = StepId::new(format!("check-{turn}"));
@@ -211,7 +212,7 @@ impl Turns {
         };
         let reason = match Verdict::deserialize(seen) {
             Ok(Verdict::Fits { text, data }) => {
-                return Some(Next::Finish(self.completed(text, data, answer.undone)));
+                return Some(Next::Finish(self.completed(text, data, answer)));
             }
             Ok(Verdict::Rejected(reason)) => reason,
             Err(error) => error.to_string(),

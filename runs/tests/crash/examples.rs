@@ -220,6 +220,7 @@ impl World for Traced {
                 is_estimated: false,
             }),
             undone: None,
+            lacks: Vec::new(),
         })
     }
 

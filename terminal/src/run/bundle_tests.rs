@@ -85,6 +85,61 @@ fn what_nobody_checked_stands_in_the_first_line_and_is_not_met() {
     );
 }
 
+/// spec: ORC-2.3, ORC-2.4
+#[test]
+fn wishes_that_the_result_passes_over_are_named_first_and_not_met() {
+    let first = |bundle: &Value| parts(bundle, 100).report.lines().next().map(str::to_owned);
+    let report = json!([{"criterion": "c", "verdict": "pass", "evidence": "1"}]);
+    let bundle = |field: &str, value: Value, report: &Value| {
+        // Also of a bundle that calls itself met.
+        let mut bundle = json!({"result": {"post": "Hi"}, "quality": {"met": true, "score": 0.9, "threshold": 0.7}, "acceptance-report": report});
+        bundle["quality"][field] = value;
+        bundle
+    };
+    for (field, value, words) in [
+        (
+            "notHandedOn",
+            json!(["clientBrief.tone"]),
+            "nobody was handed \"clientBrief.tone\"",
+        ),
+        (
+            "replaced",
+            json!(["strategy (by plan)"]),
+            "replaced: \"strategy (by plan)\"",
+        ),
+        (
+            "leftAside",
+            json!(["writer says of draft: warmer"]),
+            "writer says of draft: warmer",
+        ),
+    ] {
+        let held = bundle(field, value.clone(), &report);
+        assert_eq!(Verdict::of(&held).code(), 3, "{field}");
+        let expected =
+            format!("verdict  1 of 1 criteria is met; {words}: this is the best there is");
+        assert_eq!(first(&held), Some(expected));
+        let loose = bundle(field, value, &json!([]));
+        assert_eq!(Verdict::of(&loose).code(), 3, "{field}");
+        let expected =
+            format!("verdict  no criteria were given; {words}: this is the best there is");
+        assert_eq!(first(&loose), Some(expected));
+    }
+}
+
+/// The reason is not told again where the verdict is all of it.
+///
+/// spec: ORC-2.4
+#[test]
+fn an_explanation_that_the_verdict_is_is_told_once() {
+    let mut bundle = json!({"result": {"post": "Hi"}, "quality": {"met": false, "score": 0.9, "threshold": 0.7,
+        "leftAside": ["writer says of draft: warmer"], "explanation": "writer says of draft: warmer"}, "acceptance-report": []});
+    let told = |bundle: &Value| parts(bundle, 100).report.contains("because");
+    assert!(!told(&bundle));
+    bundle["quality"]["explanation"] =
+        json!("the score 0.50 of review is below 0.70; writer says of draft: warmer");
+    assert!(told(&bundle));
+}
+
 /// spec: ORC-2.1
 #[test]
 fn where_nothing_was_asked_for_nothing_is_called_met() {

@@ -145,12 +145,109 @@ fn what_the_request_asks_for_is_told_from_what_is_always_looked_at() {
         "knob_distance",
     ];
     assert_eq!(rules, expected);
-    let qa = reviewed(&json!({ "draft": "Text", "knobs": { "warmth": 0.5 } }));
+}
+
+/// A knob that is set is a wish, also where no distance is given.
+///
+/// spec: ORC-2.1, ORC-2.2
+#[test]
+fn one_knob_that_is_measured_does_not_stand_for_another_that_is_not() {
+    let qa = reviewed(&json!({
+        "draft": "Hello. You. There.",
+        "knobs": { "asking": { "value": 0, "measure": "question_share" }, "warmth": 0.5, "calm": null },
+    }));
+    let distance = check(&qa, "knob_distance");
     assert_eq!(
-        check(&qa, "knob_distance")["rule"],
-        false,
-        "no distance is asked for"
+        (&distance["rule"], &distance["verdict"]),
+        (&json!(true), &json!("not_checked"))
     );
+    let evidence = distance["evidence"].as_str().unwrap_or_default();
+    assert!(evidence.contains("1 of 2 knobs was measured"), "{evidence}");
+    let none = reviewed(&json!({ "draft": "Hello.", "knobs": { "calm": null } }));
+    let checks = none["checks"].as_array().expect("checks");
+    assert!(checks.iter().all(|check| check["id"] != "knob_distance"));
+}
+
+/// spec: ORC-2.1, ORC-2.3
+#[test]
+fn readers_and_platform_are_rules_that_no_program_checks() {
+    let qa = reviewed(&json!({ "draft": "Text", "audience": "bakers", "platform": "LinkedIn" }));
+    for id in ["audience", "platform"] {
+        let check = check(&qa, id);
+        assert_eq!(
+            (&check["rule"], &check["verdict"]),
+            (&json!(true), &json!("not_checked")),
+            "{id}"
+        );
+    }
+}
+
+/// spec: ORC-2.1, ORC-2.3
+#[test]
+fn what_the_brief_of_a_draft_asks_for_is_checked_or_named() {
+    let ids = |more: Value| {
+        let mut request = json!({ "draft": "We bake good bread for the whole town, and we sell it at the old mill on Mondays.", "objective": "o" });
+        let fields = request.as_object_mut().expect("an object");
+        fields.extend(more.as_object().cloned().unwrap_or_default());
+        let qa = reviewed(&request);
+        let checks = qa["checks"].as_array().cloned().unwrap_or_default();
+        let rules = checks.iter().filter(|check| check["rule"] == true);
+        let told = rules.map(|check| {
+            let text = |field: &str| check[field].as_str().unwrap_or_default().to_owned();
+            (text("id"), text("verdict"))
+        });
+        told.collect::<Vec<(String, String)>>()
+    };
+    let pair = |id: &str, verdict: &str| (id.to_owned(), verdict.to_owned());
+    let brief = json!({ "writerBrief": {
+        "description": "We bake.", "facts": ["It is sold."], "objective": "known", "clientBrief": "b",
+        "avoid": ["mill"], "images": ["a loaf"], "none": null, "empty": [],
+        "constraints": { "maxCharacters": 20 }, "language": "ja", "mustInclude": ["cake"],
+        "platformRules": { "maxWords": 3 }, "brandRules": { "forbidden": ["bread"] }, "knobs": { "warmth": 0.5 },
+    } });
+    let expected = [
+        pair("language", "fail"),
+        pair("must_include.1", "fail"),
+        pair("platform.maxWords", "fail"),
+        pair("brand.forbidden.1", "fail"),
+        pair("writerBrief.avoid", "not_checked"),
+        pair("writerBrief.images", "not_checked"),
+        pair("writerBrief.constraints", "not_checked"),
+        pair("knob_distance", "not_checked"),
+    ];
+    let mut found = ids(brief);
+    let mut expected = expected.to_vec();
+    found.sort();
+    expected.sort();
+    assert_eq!(found, expected);
+    // What the request says as well is checked once, and what it says otherwise is named.
+    let both = json!({
+        "language": "en", "mustInclude": ["bread"], "clientProfile": { "toneOfVoice": "dry" },
+        "writerBrief": { "brief": { "description": "d", "language": "en", "mustInclude": ["bread"], "toneOfVoice": "dry", "clientProfile": { "toneOfVoice": "dry" } } },
+    });
+    assert_eq!(
+        ids(both),
+        [
+            pair("language", "pass"),
+            pair("must_include.1", "pass"),
+            pair("profile", "not_checked")
+        ]
+    );
+    let at_odds = json!({
+        "language": "en", "platformRules": { "maxWords": 100 },
+        "writerBrief": { "language": "de", "platformRules": { "maxWords": 3, "maxLinks": 0 } },
+    });
+    assert_eq!(
+        ids(at_odds),
+        [
+            pair("language", "pass"),
+            pair("platform.maxWords", "pass"),
+            pair("platform.maxLinks", "pass"),
+            pair("writerBrief.language", "not_checked"),
+            pair("writerBrief.platformRules", "not_checked"),
+        ]
+    );
+    assert_eq!(ids(json!({ "writerBrief": "Write of bread." })), []);
 }
 
 /// spec: ORC-2.2

@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 
 use agenthub_sdk::runs::{
     Next, RunOutcome,
-    plan::{Scope, resolve},
+    plan::{Scope, Source, references, resolve},
 };
 use serde_json::{Map, Value, json};
 
 use super::{
     super::{
-        bundle::{self, Closing},
+        bundle::{self, Closing, PassedOver},
+        handed_on,
         kept::{Reached, WorkState},
-        note,
+        left_aside, note,
         proposal::Ending,
         rounds::{self, Best},
         rules::{self, GENERATION, QA},
@@ -20,6 +21,7 @@ use super::{
     },
     Play,
 };
+use crate::brief::{ACCEPTANCE_CRITERIA, QUALITY_THRESHOLD};
 
 /// A run without a result.
 const NOTHING_MADE: &str = "nothing was made";
@@ -82,6 +84,15 @@ impl Play<'_> {
             }
         };
         let is_made = self.is_made(&form, &result);
+        let passed_over = match is_made {
+            true => self.passed_over(&form, &verdicts),
+            false => PassedOver::default(),
+        };
+        let is_unchecked = is_unchecked || unmet.is_none();
+        let unmet = match (unmet, passed_over.in_words()) {
+            (Some(unmet), Some(over)) => Some(format!("{unmet}; {over}")),
+            (unmet, over) => unmet.or(over),
+        };
         let unmet = match (unmet, is_made) {
             (None, false) => Some(NOTHING_MADE.to_owned()),
             // Why there is no review is no matter where there is nothing to review.
@@ -126,6 +137,7 @@ impl Play<'_> {
             explanation: explanation.as_deref(),
             is_made,
             not_taken: self.not_taken(),
+            passed_over,
             unreviewed,
         };
         let bundle = bundle::bundle(result, &verdicts, &self.reached, constraints, &closing);
@@ -143,6 +155,40 @@ impl Play<'_> {
             "scores": scores(&self.reached),
         });
         RunOutcome::with_data(text, data)
+    }
+
+    /// The wishes that a result of this form passes over: the parts of the payload that reached nobody whose work is in it, or in whose place
+    /// something else stands, and what its makers and reviewers say that they left aside.
+    fn passed_over(&self, form: &Value, verdicts: &Verdicts<'_>) -> PassedOver {
+        let reached = &self.reached;
+        // The run itself is held to these.
+        let is_own = |key: &str| [ACCEPTANCE_CRITERIA, QUALITY_THRESHOLD].contains(&key);
+        let untaken = self.not_taken();
+        let payload = self.input.brief.payload.iter();
+        let payload = payload.filter(|(key, _)| !is_own(key) && !untaken.contains(key));
+        let payload: Map<String, Value> = payload.map(|(k, v)| (k.clone(), v.clone())).collect();
+        let steps = left_aside::contributing(reached, form, verdicts);
+        let works = steps.iter().filter_map(|step| reached.steps.get(step));
+        let mut handed: BTreeSet<Vec<String>> =
+            works.flat_map(|work| work.handed.iter().cloned()).collect();
+        let shown = references(form).filter(|reference| *reference.source() == Source::Input);
+        handed.extend(shown.map(|reference| reference.path().to_vec()));
+        let outputs = steps.iter().filter_map(|step| {
+            let is_review = reached.steps.get(step)?.phase == QA;
+            let output = reached.outputs.get(step).filter(|_| !is_review)?;
+            Some((step.as_str(), output))
+        });
+        let not_handed_on = handed_on::not_handed(&payload, &handed);
+        // What nobody was handed is named once.
+        let payload = payload.into_iter();
+        let payload: Map<String, Value> = payload
+            .filter(|(key, _)| !not_handed_on.contains(key))
+            .collect();
+        PassedOver {
+            replaced: handed_on::replaced(&payload, outputs),
+            not_handed_on,
+            left_aside: left_aside::of_result(reached, form, verdicts),
+        }
     }
 
     /// True if what was to be made in the end is there: of the parts of the result that are made, one that no other is made from. Where no

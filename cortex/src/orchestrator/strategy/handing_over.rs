@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        criteria,
+        criteria, handed_on,
         handoff::{HandoffPayload, Misfit},
         kept::{PlanningContext, Review, Work, WorkState},
-        note,
+        left_aside, note,
         rounds::steps_in,
         rules::{GENERATION, Handover, QA, misfit},
         verdicts::{Standing, Verdicts},
@@ -52,11 +52,13 @@ impl Play<'_> {
             self.asks_for_more &= depth == self.reached.depth;
             self.reached.depth = depth;
         }
+        let handed = handed_on::handed(&used, offer.input.as_ref(), &self.input.brief.payload);
         self.work(&name, |work| {
             work.agent.clone_from(&offer.agent);
             work.capability.clone_from(&offer.capability);
             work.phase.clone_from(&offer.phase);
             work.depth = depth;
+            work.handed = handed;
         });
         let first = Delivery {
             turn,
@@ -82,10 +84,12 @@ impl Play<'_> {
                 agent,
                 output,
                 is_stand_in,
+                left_aside,
             }) => {
                 self.work(&name, |work| {
                     work.agent.clone_from(&agent);
                     work.is_stand_in = is_stand_in;
+                    work.left_aside = left_aside;
                     work.state = WorkState::Completed;
                 });
                 if offer.phase == QA {
@@ -244,6 +248,7 @@ impl Play<'_> {
         Ok(match misfit(offer.output.as_ref(), &output) {
             None => Ok(Delivered {
                 agent: offer.agent.clone(),
+                left_aside: left_aside::of_step(delegated, &output, &offer.phase),
                 output,
                 is_stand_in,
             }),
@@ -308,6 +313,8 @@ struct Delivered {
     output: Value,
     /// True if the agent had no model.
     is_stand_in: bool,
+    /// The agent's own account of what it left aside.
+    left_aside: Vec<String>,
 }
 
 /// Another agent's offer for the same capability.

@@ -1,5 +1,6 @@
 //! App runs with plain values: a model that says what it is told to, or the offline one, and agents that are functions.
 
+mod passed_over;
 mod rounds;
 mod shown;
 mod stage;

@@ -108,6 +108,7 @@ pub fn forms() -> Vec<RunEvent> {
             is_estimated: false,
         }),
         undone: None,
+        lacks: Vec::new(),
     };
     let output = ToolOutput {
         value: json!(null),

@@ -61,6 +61,12 @@ struct Criteria<'a> {
     broken_rules: Vec<&'a str>,
     /// The rules that nobody checked.
     open_rules: Vec<&'a str>,
+    /// The parts of the payload that reached nobody.
+    not_handed_on: Vec<&'a str>,
+    /// The parts of the payload in whose place something else was put.
+    replaced: Vec<&'a str>,
+    /// What agents say that they left aside.
+    left_aside: Vec<&'a str>,
 }
 
 impl<'a> Criteria<'a> {
@@ -80,6 +86,9 @@ impl<'a> Criteria<'a> {
         };
         criteria.broken_rules = rules("notKept");
         criteria.open_rules = rules("unchecked");
+        criteria.not_handed_on = rules("notHandedOn");
+        criteria.replaced = rules("replaced");
+        criteria.left_aside = rules("leftAside");
         criteria
     }
 
@@ -89,6 +98,9 @@ impl<'a> Criteria<'a> {
             &self.not_checked,
             &self.broken_rules,
             &self.open_rules,
+            &self.not_handed_on,
+            &self.replaced,
+            &self.left_aside,
         ];
         open.into_iter().all(Vec::is_empty)
     }
@@ -98,6 +110,26 @@ impl<'a> Criteria<'a> {
         let all = self.met + self.not_met.len() + self.not_checked.len();
         let are = if self.met == 1 { "is" } else { "are" };
         (all > 0).then(|| format!("{} of {all} criteria {are} met", self.met))
+    }
+
+    /// True if this explanation has no more to say than the verdict: it begins as that does.
+    fn is_said_by(&self, explanation: &str) -> bool {
+        let begins = [
+            ("nobody checked ", &self.open_rules),
+            ("nobody was handed ", &self.not_handed_on),
+            ("replaced: ", &self.replaced),
+        ];
+        let is_begun = |(start, named): (&str, &Vec<&str>)| {
+            !named.is_empty() && explanation.starts_with(start)
+        };
+        match self.count() {
+            Some(count) => explanation.starts_with(&count),
+            None => {
+                let mut left_aside = self.left_aside.iter();
+                begins.into_iter().any(is_begun)
+                    || left_aside.any(|said| explanation.starts_with(said))
+            }
+        }
     }
 
     /// The count, which are not met, and what nobody checked.
@@ -112,12 +144,15 @@ impl<'a> Criteria<'a> {
             ("not kept:", &self.broken_rules),
             ("nobody checked", &self.not_checked),
             (&*rules, &self.open_rules),
+            ("nobody was handed", &self.not_handed_on),
+            ("replaced:", &self.replaced),
         ] {
             if !texts.is_empty() {
                 let texts: Vec<String> = texts.iter().map(|text| format!("\"{text}\"")).collect();
                 words.push(format!("{label} {}", texts.join(", ")));
             }
         }
+        words.extend(self.left_aside.iter().map(|said| (*said).to_owned()));
         (!words.is_empty()).then(|| words.join("; "))
     }
 }
@@ -168,7 +203,14 @@ pub(super) fn quality(bundle: &Value) -> String {
             };
             format!("{met}{untaken}: this is the best there is")
         }
-        (_, Some(words)) if !criteria.are_met() => format!("{words}: this is the best there is"),
+        (_, Some(words)) if !criteria.are_met() => {
+            let has_rules = !criteria.broken_rules.is_empty() || !criteria.open_rules.is_empty();
+            let none = match has_rules || is_held_to_anything(bundle) {
+                true => "",
+                false => "no criteria were given; ",
+            };
+            format!("{none}{words}: this is the best there is")
+        }
         (_, Some(words)) => {
             format!("{words}, but the constraints are NOT met: this is the best there is")
         }
@@ -222,10 +264,7 @@ pub(super) fn quality(bundle: &Value) -> String {
     for (label, field) in [("summary", "summary"), ("because", "explanation")] {
         let text = quality[field].as_str().unwrap_or_default().trim();
         // An explanation that the verdict is.
-        let is_said = match criteria.count() {
-            Some(count) => text.starts_with(&count),
-            None => text.starts_with("nobody checked ") && !criteria.open_rules.is_empty(),
-        };
+        let is_said = label == "because" && criteria.is_said_by(text);
         if !text.is_empty() && !is_said {
             lines.push(format!("{label:<9}{text}"));
         }
