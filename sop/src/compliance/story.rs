@@ -209,6 +209,7 @@ impl Story {
             tool_calls: tool_calls.collect(),
             usage: None,
             undone: None,
+            lacks: Vec::new(),
         };
         self.end(&step, StepResult::ModelAnswered(answer));
         self.turn
