@@ -38,7 +38,12 @@ impl FrameSink for TaskSink {
                 self.task.publish_artifact(update).await
             }
             frame => {
-                let update = TaskUpdate::new(frame.line()).metadata("frame", metadata);
+                let line = match frame {
+                    // It is in the artifact, and in the last status.
+                    Frame::Message(_) | Frame::Complete(..) => String::new(),
+                    frame => frame.line(),
+                };
+                let update = TaskUpdate::new(line).metadata("frame", metadata);
                 self.task.publish_update(update).await
             }
         };

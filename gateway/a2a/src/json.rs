@@ -17,7 +17,7 @@ static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
 
 /// A value that is not of its type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {description}")]
+#[error("{}{}{description}", self.field, if self.field.is_empty() { "" } else { ": " })]
 pub struct Malformed {
     /// Path of the field, such as `message.parts[0].text`; empty for the whole.
     pub field: String,

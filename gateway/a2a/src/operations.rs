@@ -5,10 +5,11 @@ mod push;
 mod repeating;
 mod sending;
 
-use std::{pin::Pin, sync::Arc};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
 use agenthub_sdk::{Error as HubError, proto::a2a};
 use futures_util::{Stream, StreamExt};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -24,6 +25,9 @@ use crate::{
 
 /// A stream of a task.
 pub(crate) type Shows = Pin<Box<dyn Stream<Item = Result<StreamResponse, Error>> + Send>>;
+
+/// Time for which words of an agent wait for the status that ends its task, which has them as well.
+const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// The hub's word for the history of a task: everything, and nothing.
 const ALL: i32 = 0;
@@ -176,7 +180,8 @@ impl Operations {
         }
     }
 
-    /// Shows what comes, to the end of the story.
+    /// Shows what comes, to the end of the story. An agent's last words, which come as a message and in the status that ends its task, are
+    /// shown once.
     fn follow(
         &self,
         mut feed: Feed,
@@ -184,14 +189,25 @@ impl Operations {
     ) -> impl Stream<Item = Result<StreamResponse, Error>> + Send + use<> {
         let closing = self.closing.clone();
         async_stream::stream! {
+            let mut held = None;
             while !story.is_over() {
                 let event = tokio::select! {
                     event = feed.next() => event,
+                    () = sleep(LAST_WORDS), if held.is_some() => {
+                        yield Ok(held.take().expect("it is held"));
+                        continue;
+                    }
                     () = closing.cancelled() => return,
                 };
+                if let Some(words) = held.take() && !event.as_ref().is_ok_and(|event| story.is_repeated_by(event)) {
+                    yield Ok(words);
+                }
                 match event {
                     Ok(event) => if let Some(shown) = story.take(event) {
-                        yield Ok(shown);
+                        match story.may_be_repeated() {
+                            true => held = Some(shown),
+                            false => yield Ok(shown),
+                        }
                     },
                     Err(error) => {
                         yield Err(error.into());

@@ -22,6 +22,8 @@ pub(crate) struct Story {
     until: Until,
     /// The state that was shown last; `None` before the task.
     state: Option<TaskState>,
+    /// Id of the message that was shown last, if an agent said it without a change of state.
+    said: Option<String>,
     is_over: bool,
 }
 
@@ -31,6 +33,7 @@ impl Story {
         Self {
             until,
             state: None,
+            said: None,
             is_over: false,
         }
     }
@@ -40,6 +43,7 @@ impl Story {
         Self {
             until: Until::Terminal,
             state,
+            said: None,
             is_over: state.is_some_and(TaskState::is_terminal),
         }
     }
@@ -75,11 +79,27 @@ impl Story {
             state.is_terminal() || self.until == Until::Interrupted && state.is_interrupted();
     }
 
+    /// True if what was shown last is words of an agent that the status of the task's end may have as well.
+    pub(crate) fn may_be_repeated(&self) -> bool {
+        self.said.is_some()
+    }
+
+    /// True if an event has the words that were shown last, and more.
+    pub(crate) fn is_repeated_by(&self, event: &Payload) -> bool {
+        let Payload::StatusUpdate(update) = event else {
+            return false;
+        };
+        let words = update.status.as_ref().and_then(|s| s.update.as_ref());
+        let same = words.is_some_and(|words| Some(&words.message_id) == self.said.as_ref());
+        same && self.said.is_some()
+    }
+
     /// The part of an event that is shown.
     pub(crate) fn take(&mut self, event: Payload) -> Option<StreamResponse> {
         if self.is_over() {
             return None;
         }
+        self.said = None;
         match (event, self.state) {
             (Payload::Task(task), None) => Some(self.begin(task)),
             // A message was added. Of agents that send no status, this is how the state changes.
@@ -92,6 +112,9 @@ impl Story {
                 let said = task.history.pop().filter(|m| m.role == AGENT);
                 if said.is_none() && !is_change {
                     return None;
+                }
+                if !is_change {
+                    self.said = said.as_ref().map(|said| said.message_id.clone());
                 }
                 if let (Some(status), Some(said)) = (&mut task.status, said)
                     && (status.message.is_none() || !is_change)
@@ -163,6 +186,37 @@ mod tests {
             status: Some(status(state)),
             ..Default::default()
         })
+    }
+
+    #[test]
+    fn last_words_that_the_end_repeats_are_known_again() {
+        use TaskState::{Completed, Working};
+        let said = a2a::Message::new(a2a::Role::Agent, "words");
+        let event = |state, message: &a2a::Message| {
+            Payload::StatusUpdate(agenthub::TaskStatusUpdateEvent {
+                status: Some(a2a::TaskStatus {
+                    update: Some(message.clone()),
+                    ..status(state)
+                }),
+                ..Default::default()
+            })
+        };
+        let mut story = Story::new(Until::Terminal);
+        story.begin(asked(Working));
+        assert!(!story.may_be_repeated());
+        let history = vec![said.clone()];
+        story.take(Payload::Task(a2a::Task {
+            history,
+            ..task(Working)
+        }));
+        assert!(story.may_be_repeated());
+        assert!(story.is_repeated_by(&event(Completed, &said)));
+        let other = a2a::Message::new(a2a::Role::Agent, "words");
+        assert!(!story.is_repeated_by(&event(Completed, &other)));
+        assert!(!story.is_repeated_by(&artifact()));
+        story.take(update(Working));
+        assert!(!story.may_be_repeated());
+        assert!(!story.is_repeated_by(&event(Completed, &said)));
     }
 
     fn artifact() -> Payload {

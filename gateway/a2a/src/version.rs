@@ -57,7 +57,7 @@ impl Version {
             Self::One => Ok(()),
             Self::Old => Err(Kind::VersionNotSupported
                 .with(
-                    "a request without A2A-Version is one of A2A 0.3, which is spoken over JSON-RPC only; send A2A-Version: 1.0",
+                    "A2A 0.3, of which a request without A2A-Version is, is spoken over JSON-RPC only; send A2A-Version: 1.0",
                 )
                 .about("supportedVersions", "1.0")),
         }

@@ -190,7 +190,7 @@ pub(super) fn of(json: Value) -> Result<v1::AgentCard, Failure> {
     }
     let is_one = json["supportedInterfaces"]
         .as_array()
-        .is_some_and(|all| !all.is_empty());
+        .is_some_and(|all| !all.is_empty() || json["url"].is_null());
     let json = match is_one {
         true => json,
         false => old_card::to_one(json),

@@ -72,6 +72,11 @@ impl Failure {
         }
     }
 
+    /// True if the agent had the request, and broke off before it said anything of it.
+    pub(crate) fn is_break(&self) -> bool {
+        matches!(self, Self::Outbound(Outbound::Broken { .. }))
+    }
+
     /// True if something answers that may be no agent of A2A any more: the card may say where the agent is now.
     pub(crate) fn may_have_moved(&self) -> bool {
         match self {

@@ -7,6 +7,9 @@ use super::Failure;
 /// Tries of one call.
 const MOST_CALLS: u32 = 5;
 
+/// The same where the agent took the request and broke off: it may have acted on it.
+const MOST_BREAKS: u32 = 2;
+
 /// Tries of coming back to a task that is known to be there: whoever has it may be starting again.
 const MOST_RETURNS: u32 = 10;
 
@@ -28,6 +31,7 @@ pub(super) enum Trying {
 /// The pause before the next try after this many, with `luck` from 0 to 1 spreading those who wait at the same time; `None` to give up.
 pub(super) fn pause(trying: Trying, failure: &Failure, tries: u32, luck: f64) -> Option<Duration> {
     let (most, is_retryable) = match trying {
+        Trying::Call if failure.is_break() => (MOST_BREAKS, true),
         Trying::Call => (MOST_CALLS, failure.is_retryable()),
         // Nothing is done twice by it: an agent that is not ready yet may well say that it is broken.
         Trying::Return => (
@@ -44,6 +48,8 @@ pub(super) fn pause(trying: Trying, failure: &Failure, tries: u32, luck: f64) ->
 
 #[cfg(test)]
 mod tests {
+    use agenthub_outbound::Error as Outbound;
+
     use super::*;
 
     fn check(trying: Trying, failure: &Failure, expected: &[u128]) {
@@ -58,6 +64,12 @@ mod tests {
         check(Trying::Call, &passing, &[250, 500, 1000, 2000]);
         let returns = [250, 500, 1000, 2000, 4000, 5000, 5000, 5000, 5000];
         check(Trying::Return, &passing, &returns);
+        let broken = Outbound::Broken {
+            host: "there".into(),
+            why: "reset".into(),
+        };
+        check(Trying::Call, &broken.clone().into(), &[250]);
+        check(Trying::Return, &broken.into(), &returns);
         let spread = pause(Trying::Call, &passing, 1, 0.0);
         assert_eq!(spread, Some(FIRST_PAUSE / 2));
         for trying in [Trying::Call, Trying::Return] {

@@ -1,6 +1,9 @@
 //! JSON-RPC (specification §9), of A2A 1.0 and 0.3: the version of a request decides which methods there are.
 
-use axum::{http::StatusCode, response::Response};
+use axum::{
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
 use futures_util::StreamExt;
 use prost::{Message, Name};
 use serde_json::{Value, json};
@@ -70,11 +73,15 @@ pub(super) async fn answer(gateway: &Gateway, asked: &ParsedRequest) -> Response
         return reply::json(StatusCode::UNSUPPORTED_MEDIA_TYPE, reply::JSON, &answer);
     }
     let (id, request) = read(&asked.body);
+    let is_notification = id.is_none() && request.is_ok();
+    let id = id.unwrap_or_default();
     let outcome = match request {
         Ok((method, params)) => call(gateway, asked, &method, params).await,
         Err(fault) => Err(fault),
     };
     match outcome {
+        // Nobody waits for an answer (JSON-RPC 2.0 §4.1).
+        _ if is_notification => StatusCode::NO_CONTENT.into_response(),
         Ok(Outcome::Done(result)) => {
             let answer = json!({"jsonrpc": "2.0", "id": id, "result": result});
             reply::json(StatusCode::OK, reply::JSON, &answer)
@@ -101,22 +108,25 @@ pub(super) fn refused(status: StatusCode, reason: String) -> Response {
     reply::json(status, reply::JSON, &failed(&Value::Null, &fault))
 }
 
-/// The id of a request, as far as there is one; its method and parameters, or what is wrong.
-fn read(body: &[u8]) -> (Value, Result<(String, Value), Fault>) {
+/// The id of a request, if it has one; its method and parameters, or what is wrong.
+fn read(body: &[u8]) -> (Option<Value>, Result<(String, Value), Fault>) {
     let mut request = match parse(body) {
         Ok(request) => request,
         Err(malformed) => {
             let fault = Fault::Protocol(PARSE_ERROR, malformed.description);
-            return (Value::Null, Err(fault));
+            return (None, Err(fault));
         }
     };
     let invalid = |why: &str| Err(Fault::Protocol(INVALID_REQUEST, why.to_owned()));
     if !request.is_object() {
-        return (Value::Null, invalid("a request is one object"));
+        return (None, invalid("a request is one object"));
     }
-    let id = request["id"].take();
-    if !matches!(id, Value::Null | Value::String(_) | Value::Number(_)) {
-        return (Value::Null, invalid("id is a text or a number"));
+    let id = request.get_mut("id").map(Value::take);
+    if !matches!(
+        id,
+        None | Some(Value::Null | Value::String(_) | Value::Number(_))
+    ) {
+        return (None, invalid("id is a text or a number"));
     }
     if request["jsonrpc"] != "2.0" {
         return (id, invalid("jsonrpc is \"2.0\""));
@@ -287,7 +297,7 @@ mod tests {
         let Err(fault) = request else {
             return Value::Null;
         };
-        let answer = failed(&id, &fault);
+        let answer = failed(&id.unwrap_or_default(), &fault);
         json!([answer["id"], answer["error"]["code"]])
     }
 

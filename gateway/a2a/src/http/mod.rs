@@ -162,7 +162,8 @@ fn preflight(is_allowed: bool) -> Response {
 
 async fn serve(gateway: &Gateway, parts: axum::http::request::Parts, body: Body) -> Response {
     let Some(path) = path::read(parts.uri.path()) else {
-        return (StatusCode::NOT_FOUND, "nothing of A2A is here\n").into_response();
+        let fault = format!("nothing of A2A is at {}", parts.uri.path());
+        return rest::refused(StatusCode::NOT_FOUND, &fault);
     };
     let body = match body::read(body).await {
         Ok(body) => body,
@@ -197,8 +198,11 @@ async fn serve(gateway: &Gateway, parts: axum::http::request::Parts, body: Body)
 }
 
 fn not_allowed(allow: &'static str) -> Response {
-    let allow = [(header::ALLOW, HeaderValue::from_static(allow))];
-    (StatusCode::METHOD_NOT_ALLOWED, allow).into_response()
+    let fault = format!("the method here is one of {allow}");
+    let mut response = rest::refused(StatusCode::METHOD_NOT_ALLOWED, &fault);
+    let allow = HeaderValue::from_static(allow);
+    response.headers_mut().insert(header::ALLOW, allow);
+    response
 }
 
 /// The pairs of a query, decoded.

@@ -94,7 +94,7 @@ async fn answered(
                 },
                 false => body(asked)?,
             };
-            request.id = id;
+            request.id = as_in_path("id", &request.id, id)?;
             done(&operations.cancel_task(&call, request).await?)
         }
         Operation::SubscribeToTask(id) => {
@@ -106,7 +106,7 @@ async fn answered(
         }
         Operation::Configs(task_id) if asked.method == Method::POST => {
             let mut request: v1::TaskPushNotificationConfig = body(asked)?;
-            request.task_id = task_id;
+            request.task_id = as_in_path("taskId", &request.task_id, task_id)?;
             done(&operations.create_push_config(&call, request).await?)
         }
         Operation::Configs(task_id) => {
@@ -153,6 +153,15 @@ fn body<M: Message + Name + Default>(asked: &ParsedRequest) -> Result<M, Error> 
         fields.insert("tenant".to_owned(), asked.path.tenant.clone().into());
     }
     Ok(from_json(request)?)
+}
+
+/// The value of a field that the path has; the body may repeat it.
+fn as_in_path(field: &str, of_body: &str, of_path: String) -> Result<String, Error> {
+    if !of_body.is_empty() && of_body != of_path {
+        let fault = format!("{field} is {of_body:?}, and {of_path:?} in the path");
+        return Err(Error::field(field, fault));
+    }
+    Ok(of_path)
 }
 
 /// The request in the query (§11.5) and the path.
@@ -229,10 +238,12 @@ pub(super) fn failed(error: &Error) -> Response {
     response
 }
 
-/// The error for a body that was not read (§11.6).
+/// The error for a request that is none, or whose body was not read (§11.6).
 pub(super) fn refused(status: StatusCode, reason: &str) -> Response {
     let name = match status {
         StatusCode::REQUEST_TIMEOUT => "DEADLINE_EXCEEDED",
+        StatusCode::NOT_FOUND => "NOT_FOUND",
+        StatusCode::METHOD_NOT_ALLOWED => "UNIMPLEMENTED",
         _ => "INVALID_ARGUMENT",
     };
     let error = json!({"error": {

@@ -26,6 +26,11 @@ impl Operations {
                 return Err(Error::field("pageSize", fault));
             }
         };
+        let status = request.status;
+        if v1::TaskState::try_from(status).is_err() {
+            let fault = format!("status is {status}, which is no state of a task");
+            return Err(Error::field("status", fault));
+        }
         let query = agenthub::ListTasksRequest {
             agent_id: agent.id,
             context_id: request.context_id.clone(),
@@ -43,7 +48,10 @@ impl Operations {
         };
         let found = self.hub.client()?.tasks(query).await;
         let found = found.map_err(|error| match error {
-            HubError::Invalid(why) => Error::field("pageToken", why),
+            HubError::Invalid(_) => {
+                let fault = "pageToken is none; it is the nextPageToken of the page before";
+                Error::field("pageToken", fault)
+            }
             error => error.into(),
         })?;
         let mut tasks: Vec<Task> = found.tasks.into_iter().map(task_from_hub).collect();

@@ -27,6 +27,9 @@ const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 /// Tries of one message, where the agent answers for its card but not for this.
 const MOST_TRIES: u32 = 20;
 
+/// The same where it breaks off without a word: it may have acted on the message each time.
+const MOST_BREAKS: u32 = 4;
+
 /// Pauses between looks at a task that waits for its requester: the first, and the longest.
 const LOOK: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
 

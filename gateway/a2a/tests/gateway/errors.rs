@@ -126,6 +126,75 @@ async fn wrong_parameters_are_named() {
     stage.stop().await;
 }
 
+/// spec: A2A 1.0.1 §3.1.4, §5.5, §11.5, §11.6
+#[tokio::test]
+async fn what_is_wrong_is_said_in_the_words_of_the_binding() {
+    let stage = Stage::start().await;
+    let answer = stage.rpc("ListTasks", json!({"status": 99})).await;
+    let wrong = &answer["error"]["data"][0]["fieldViolations"][0];
+    assert_eq!(wrong["field"], "status", "{answer}");
+    let answer = stage.rpc("ListTasks", json!({"pageToken": "x"})).await;
+    let said = answer["error"]["message"].as_str().expect("words");
+    assert!(said.contains("nextPageToken"), "{said}");
+    let headers = [
+        ("a2a-version", "1.0"),
+        ("content-type", "application/a2a+json"),
+    ];
+    let answer = stage
+        .http("POST", "/message:send", &headers, "{\"a\": ")
+        .await;
+    let said = answer.body["error"]["message"].as_str().expect("words");
+    assert!(said.starts_with("no JSON: "), "{said}");
+    let old = [("a2a-version", "0.3")];
+    let answer = stage.http("GET", "/tasks", &old, "").await;
+    let said = answer.body["error"]["message"].as_str().expect("words");
+    assert!(said.starts_with("A2A 0.3"), "{said}");
+
+    for (path, field, body) in [
+        ("/tasks/one:cancel", "id", json!({"id": "two"})),
+        (
+            "/tasks/one/pushNotificationConfigs",
+            "taskId",
+            json!({"taskId": "two", "url": "https://a.example"}),
+        ),
+    ] {
+        let answer = stage.rest("POST", path, body).await;
+        let wrong = &answer.body["error"]["details"][0]["fieldViolations"][0];
+        assert_eq!(
+            (answer.status, &wrong["field"]),
+            (400, &json!(field)),
+            "{wrong}"
+        );
+    }
+    for (method, path, status) in [
+        ("GET", "/agents/painter/nothing/here", 404),
+        ("PUT", "/tasks/one", 405),
+    ] {
+        let answer = stage.rest(method, path, Value::Null).await;
+        assert_eq!(
+            (answer.status, &answer.body["error"]["code"]),
+            (status, &json!(status)),
+            "{path}"
+        );
+    }
+    stage.stop().await;
+}
+
+/// spec: A2A 1.0.1 §9.1 (JSON-RPC 2.0 §4.1)
+#[tokio::test]
+async fn a_request_without_an_id_is_done_and_not_answered() {
+    let stage = Stage::start().await;
+    let headers = [("a2a-version", "1.0"), ("content-type", "application/json")];
+    let mut params = message("hi");
+    params["message"]["contextId"] = "told".into();
+    let told = json!({"jsonrpc": "2.0", "method": "SendMessage", "params": params});
+    let answer = stage.http("POST", "/", &headers, told.to_string()).await;
+    assert_eq!((answer.status, answer.body), (204, Value::Null));
+    let page = stage.done("ListTasks", json!({"contextId": "told"})).await;
+    assert_eq!(page["totalSize"], 1, "{page}");
+    stage.stop().await;
+}
+
 #[tokio::test]
 async fn an_agent_that_is_not_there_is_said_so() {
     let stage = Stage::start().await;

@@ -1,6 +1,7 @@
 //! Agents elsewhere as agents of a hub: the painter of one hub is an agent of another, and is called there over A2A.
 
 mod adding;
+mod breaking;
 mod conversations;
 
 use std::path::Path;

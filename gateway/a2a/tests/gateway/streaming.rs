@@ -47,6 +47,22 @@ async fn a_stream_begins_with_the_task_and_ends_with_it() {
     stage.stop().await;
 }
 
+/// spec: A2A 1.0.1 §3.1.2
+#[tokio::test]
+async fn the_last_words_of_an_agent_are_shown_once() {
+    let stage = Stage::start().await;
+    let events = stage.stream("SendStreamingMessage", message("hi")).await;
+    let events = events.rest().await;
+    let words = |event: &&Value| {
+        let text = &event["statusUpdate"]["status"]["message"]["parts"][0]["text"];
+        text.as_str().is_some_and(|text| !text.is_empty())
+    };
+    let said: Vec<&Value> = events.iter().filter(words).collect();
+    assert_eq!(said.len(), 1, "{events:?}");
+    assert_eq!(state(said[0]), "TASK_STATE_COMPLETED");
+    stage.stop().await;
+}
+
 /// spec: A2A 1.0.1 §3.1.6, §3.5.2
 #[tokio::test]
 async fn every_stream_of_a_task_shows_the_same_in_the_same_order() {

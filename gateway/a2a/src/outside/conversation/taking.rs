@@ -11,13 +11,17 @@ use super::{
         proxy::key,
         tasks::{RemoteTask, now},
     },
-    Conversation, MOST_TRIES, Next, PAUSE, Turn, get, request,
+    Conversation, MOST_BREAKS, MOST_TRIES, Next, PAUSE, Turn, get, request,
 };
 use crate::{
     client::{self, Following, Remote},
     convert::artifact_to_hub,
+    error::Kind,
     v1::{TaskState, TaskStatus, stream_response::Payload},
 };
+
+/// Failure of a task that its agent does not know any more. The id that the agent gave it says nothing here.
+const LOST: &str = "the agent elsewhere does not know the task any more, as if it was started anew without it; ask again";
 
 /// The reason why a task could not be followed to its end.
 enum Stop {
@@ -47,7 +51,7 @@ impl From<io::Error> for Stop {
 impl Conversation<'_> {
     /// Takes a turn, again and again while the agent does not answer.
     pub(super) async fn patiently(&self, turn: &Turn) -> Result<Next, Failure> {
-        let (mut tries, mut pause) = (0, PAUSE.0);
+        let (mut tries, mut breaks, mut pause) = (0, 0, PAUSE.0);
         loop {
             tries += 1;
             let remote = self.proxy.remote();
@@ -57,10 +61,17 @@ impl Conversation<'_> {
                 Err(Stop::Hub(error)) => return Err(error.into()),
                 Err(Stop::Disk(error)) => return Err(error.into()),
             };
+            let is_unknown = self.noted.borrow().is_none();
+            breaks += u32::from(failure.is_break() && is_unknown);
             let goes_on = tries < MOST_TRIES
+                && breaks < MOST_BREAKS
                 && match failure.is_retryable() {
                     true => {
                         tracing::debug!(%failure, tries, "an agent elsewhere does not answer");
+                        if tries == 1 {
+                            let said = format!("{failure}; it is asked again");
+                            self.task.publish_update(TaskUpdate::new(said)).await?;
+                        }
                         self.proxy.doubt.notify_one();
                         sleep(pause).await;
                         pause = (pause * 2).min(PAUSE.1);
@@ -70,7 +81,10 @@ impl Conversation<'_> {
                 };
             if !goes_on {
                 self.proxy.forget(key(self.task)).await;
-                return Err(Failure::failed(failure.to_string()));
+                return Err(Failure::failed(match failure.is(Kind::TaskNotFound) {
+                    true => LOST.to_owned(),
+                    false => failure.to_string(),
+                }));
             }
         }
     }
