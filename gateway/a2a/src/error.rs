@@ -180,6 +180,22 @@ impl Error {
         }
     }
 
+    /// A fault that the hub finds with a message, with the names that A2A has for its fields.
+    pub(crate) fn of_message(why: &str) -> Self {
+        const NAMES: [(&str, &str); 4] = [
+            ("message.message_id", "message.messageId"),
+            ("message.context_id", "message.contextId"),
+            ("message.task_id", "message.taskId"),
+            ("message.content", "message.parts"),
+        ];
+        for (of_hub, ours) in NAMES {
+            if let Some(rest) = why.strip_prefix(of_hub) {
+                return Self::field(ours, format!("{ours}{rest}"));
+            }
+        }
+        Self::field("message", why)
+    }
+
     pub(crate) fn task_not_found(id: &str) -> Self {
         Kind::TaskNotFound
             .with(format!("task \"{id}\" is not known here"))

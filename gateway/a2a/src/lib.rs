@@ -17,6 +17,7 @@ mod extensions;
 mod feed;
 mod gateway;
 mod grpc;
+mod hops;
 mod http;
 mod hub;
 mod identity;

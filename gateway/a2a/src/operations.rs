@@ -192,12 +192,12 @@ impl Operations {
             let mut held = None;
             while !story.is_over() {
                 let event = tokio::select! {
-                    event = feed.next() => event,
+                    event = feed.next() => event.map_err(Error::from),
                     () = sleep(LAST_WORDS), if held.is_some() => {
                         yield Ok(held.take().expect("it is held"));
                         continue;
                     }
-                    () = closing.cancelled() => return,
+                    () = closing.cancelled() => Err(self::closing()),
                 };
                 if let Some(words) = held.take() && !event.as_ref().is_ok_and(|event| story.is_repeated_by(event)) {
                     yield Ok(words);
@@ -210,7 +210,7 @@ impl Operations {
                         }
                     },
                     Err(error) => {
-                        yield Err(error.into());
+                        yield Err(error);
                         return;
                     }
                 }

@@ -59,6 +59,7 @@ impl Version {
                 .with(
                     "A2A 0.3, of which a request without A2A-Version is, is spoken over JSON-RPC only; send A2A-Version: 1.0",
                 )
+                .about("requestedVersion", "0.3")
                 .about("supportedVersions", "1.0")),
         }
     }

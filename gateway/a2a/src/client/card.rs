@@ -104,7 +104,7 @@ async fn read_at(
     etag: &str,
     auth: Option<&Auth>,
 ) -> Result<Fetched, Failure> {
-    let mut not_found = None;
+    let mut not_found = Vec::new();
     for url in &url.0 {
         let mut target = url.clone();
         let mut header = None;
@@ -142,7 +142,7 @@ async fn read_at(
                     etag: etag.to_owned(),
                 });
             }
-            StatusCode::NOT_FOUND => not_found = Some(url),
+            StatusCode::NOT_FOUND => not_found.push(url),
             status if status.is_redirection() => {
                 return Err(Failure::Card(format!(
                     "there is no card at {}, but a redirect ({status}), which is not followed: name the address that it leads to",
@@ -152,9 +152,10 @@ async fn read_at(
             status => return Err(failure::of_http(status.as_u16(), &Value::Null)),
         }
     }
-    let url = not_found.map(shown).unwrap_or_default();
+    let places = not_found.into_iter().map(shown).collect::<Vec<_>>();
     Err(Failure::Card(format!(
-        "there is no card at {url}: name the agent's address, or that of its card"
+        "there is no card at {}: name the agent's address, or that of its card",
+        places.join(" or ")
     )))
 }
 

@@ -12,6 +12,7 @@ use crate::{
     error::{Error, Kind},
     extensions,
     feed::Feed,
+    hops,
     hub::Target,
     identity::identity,
     push::{Config, StartPoint},
@@ -145,6 +146,7 @@ impl Operations {
         }
         let routing = AgentEventMetadata {
             to_agent_id: agent.id.clone(),
+            hops: hops::of(message.metadata.as_ref()),
             traceparent: call.traceparent.clone(),
             idempotency_key: identity.unwrap_or_else(Uuid::now_v7).to_string(),
             ..Default::default()
@@ -156,7 +158,7 @@ impl Operations {
         }
         let published = published.map_err(|error| match error {
             HubError::Conflict(why) if is_follow_up => Kind::UnsupportedOperation.with(why),
-            HubError::Invalid(why) => Error::field("message", why),
+            HubError::Invalid(why) => Error::of_message(&why),
             error => error.into(),
         })?;
         if identity.is_some() && feed.has_seen(&published.position) {

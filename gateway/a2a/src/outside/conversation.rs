@@ -18,6 +18,8 @@ use super::{
 };
 use crate::{
     convert::message_from_hub,
+    error::Kind,
+    hops,
     v1::{GetTaskRequest, Message, Role, SendMessageRequest, TaskState, TaskStatus},
 };
 
@@ -128,7 +130,8 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Returns when the agent does not wait in this state any more: somebody has signed in, or answered in another way.
+    /// Returns when the agent does not wait in this state any more: somebody has signed in, or answered in another way, or the agent does not
+    /// know the task any more.
     async fn goes_on(&self, asked: &TaskStatus) {
         let words = |status: &TaskStatus| status.message.as_ref().map(|m| m.message_id.clone());
         let mut pause = LOOK.0;
@@ -140,9 +143,11 @@ impl<'a> Conversation<'a> {
             let Some(known) = self.noted.borrow().clone() else {
                 continue;
             };
-            // One that cannot be looked at is taken to wait.
-            let Ok(task) = self.proxy.remote().get_task(get(&known)).await else {
-                continue;
+            let task = match self.proxy.remote().get_task(get(&known)).await {
+                Ok(task) => task,
+                Err(failure) if failure.is(Kind::TaskNotFound) => return,
+                // One that cannot be looked at is taken to wait.
+                Err(_) => continue,
             };
             let now = task.status.unwrap_or_default();
             if now.state() != asked.state() || words(&now) != words(asked) {
@@ -162,7 +167,7 @@ pub(super) fn get(known: &RemoteTask) -> GetTaskRequest {
 }
 
 /// A message of the hub as the agent elsewhere gets it.
-fn request(message: &HubMessage, known: Option<&RemoteTask>) -> SendMessageRequest {
+fn request(message: &HubMessage, hops: u32, known: Option<&RemoteTask>) -> SendMessageRequest {
     let mut message = Message {
         role: Role::User.into(),
         task_id: String::new(),
@@ -170,6 +175,7 @@ fn request(message: &HubMessage, known: Option<&RemoteTask>) -> SendMessageReque
         reference_task_ids: Vec::new(),
         ..message_from_hub(message.clone())
     };
+    hops::note(&mut message, hops);
     if let Some(known) = known {
         known.id.clone_into(&mut message.task_id);
         known.context_id.clone_into(&mut message.context_id);

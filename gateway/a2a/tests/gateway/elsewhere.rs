@@ -3,7 +3,7 @@
 use std::{
     net::SocketAddr,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -46,6 +46,7 @@ pub(crate) struct Line {
     pub(crate) address: SocketAddr,
     cuts: watch::Sender<u32>,
     is_down: Arc<AtomicBool>,
+    target: Arc<Mutex<SocketAddr>>,
     _serving: JoinSet<()>,
 }
 
@@ -56,6 +57,8 @@ impl Line {
         let (cuts, cut) = watch::channel(0);
         let is_down = Arc::new(AtomicBool::new(false));
         let down = is_down.clone();
+        let target = Arc::new(Mutex::new(target));
+        let leads_to = target.clone();
         let mut serving = JoinSet::new();
         serving.spawn(async move {
             let mut lines = JoinSet::new();
@@ -65,6 +68,7 @@ impl Line {
                 }
                 let mut cut = cut.clone();
                 cut.mark_unchanged();
+                let target = *leads_to.lock().expect("nobody panicked");
                 lines.spawn(async move {
                     let Ok(mut theirs) = TcpStream::connect(target).await else {
                         return;
@@ -80,8 +84,15 @@ impl Line {
             address,
             cuts,
             is_down,
+            target,
             _serving: serving,
         }
+    }
+
+    /// Cuts it, and leads to another address from here on.
+    pub(crate) fn lead_to(&self, target: SocketAddr) {
+        *self.target.lock().expect("nobody panicked") = target;
+        self.cut();
     }
 
     pub(crate) fn cut(&self) {

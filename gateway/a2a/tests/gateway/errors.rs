@@ -145,6 +145,11 @@ async fn what_is_wrong_is_said_in_the_words_of_the_binding() {
         .await;
     let said = answer.body["error"]["message"].as_str().expect("words");
     assert!(said.starts_with("no JSON: "), "{said}");
+    let mut params = message("hi");
+    params["message"]["messageId"] = "a\nb".into();
+    let answer = stage.rpc("SendMessage", params).await;
+    let wrong = &answer["error"]["data"][0]["fieldViolations"][0];
+    assert_eq!(wrong["field"], "message.messageId", "{answer}");
     let old = [("a2a-version", "0.3")];
     let answer = stage.http("GET", "/tasks", &old, "").await;
     let said = answer.body["error"]["message"].as_str().expect("words");

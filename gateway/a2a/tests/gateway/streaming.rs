@@ -47,6 +47,26 @@ async fn a_stream_begins_with_the_task_and_ends_with_it() {
     stage.stop().await;
 }
 
+/// The task goes on: a stream that ended without a word would say that it was over.
+///
+/// spec: A2A 1.0.1 §3.1.6
+#[tokio::test]
+async fn a_hub_that_stops_says_so_to_the_streams_that_are_open() {
+    let stage = Stage::start().await;
+    let id = stage.at_work().await;
+    let mut events = stage.stream("SubscribeToTask", json!({"id": id})).await;
+    let task = events.next().await.expect("the task");
+    assert_eq!(task["task"]["id"], id);
+    stage.gateway.close().await;
+    let mut last = Value::Null;
+    while let Some(event) = events.next().await {
+        last = event;
+    }
+    let said = last["error"]["message"].as_str().unwrap_or_default();
+    assert!(said.contains("about to stop"), "{last}");
+    stage.stop().await;
+}
+
 /// spec: A2A 1.0.1 §3.1.2
 #[tokio::test]
 async fn the_last_words_of_an_agent_are_shown_once() {

@@ -58,7 +58,7 @@ impl Conversation<'_> {
                 return_immediately: true,
                 ..Default::default()
             }),
-            ..request(message, handed)
+            ..request(message, self.task.routing().hops.saturating_add(1), handed)
         };
         if is_repeated && remote.find_sent(&request).await.is_some() {
             return Ok(());

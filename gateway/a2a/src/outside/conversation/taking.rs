@@ -189,7 +189,8 @@ impl Conversation<'_> {
                 return remote.resume(&known.id, message_id);
             }
         }
-        let request = request(&turn.message, known);
+        let hops = self.task.routing().hops.saturating_add(1);
+        let request = request(&turn.message, hops, known);
         if (self.task.attempt() > 1 || tries > 1)
             && let Some(found) = remote.find_sent(&request).await
         {

@@ -1,25 +1,30 @@
 //! Agents elsewhere that break off, or are started anew.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
-use agenthub_a2a::v1::{TaskState, stream_response::Payload};
+use agenthub_a2a::v1::{GetTaskRequest, TaskState, stream_response::Payload};
 use axum::{
     Json, Router,
     http::HeaderMap,
     routing::{get, post},
 };
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use super::Here;
 use crate::{
-    client::{all, last_state, send},
-    elsewhere::Elsewhere,
+    client::{self, Behind, all, last_state, send, state, task_id},
+    elsewhere::{Elsewhere, Line},
+    harness::{message, soon},
 };
 
-/// An agent elsewhere that takes each message and breaks off; the number of those that came.
-async fn breaking() -> (Elsewhere, Arc<Mutex<u32>>) {
-    let came = Arc::new(Mutex::new(0));
-    let counted = came.clone();
+/// An agent elsewhere that takes each message and breaks off; the requests that came.
+async fn breaking() -> (Elsewhere, Arc<Mutex<Vec<Value>>>) {
+    let came = Arc::new(Mutex::new(Vec::new()));
+    let noted = came.clone();
     let card = async |headers: HeaderMap| {
         let host = headers["host"].to_str().expect("text").to_owned();
         Json(json!({
@@ -29,8 +34,9 @@ async fn breaking() -> (Elsewhere, Arc<Mutex<u32>>) {
         }))
     };
     let rpc = async move |Json(request): Json<Value>| {
-        *counted.lock().expect("no panic") +=
-            u32::from(request["method"] == "SendStreamingMessage");
+        if request["method"] == "SendStreamingMessage" {
+            noted.lock().expect("no panic").push(request);
+        }
         ([("content-type", "text/event-stream")], "")
     };
     let router = Router::new()
@@ -58,6 +64,51 @@ async fn an_agent_that_breaks_off_again_and_again_is_given_up() {
         _ => false,
     });
     assert!(is_told, "{shown:?}");
-    assert_eq!(*came.lock().expect("no panic"), 8);
+    let came = came.lock().expect("no panic").clone();
+    assert_eq!(came.len(), 8);
+    // Hubs that have each other as agents elsewhere do not hand work on for ever.
+    let metadata = &came[0]["params"]["message"]["metadata"];
+    assert_eq!(metadata["urn:agenthub:hops"], 1, "{metadata}");
+    let mut far_handed = message("hi");
+    far_handed["message"]["metadata"] = json!({"urn:agenthub:hops": 17});
+    assert_eq!(here.stage.code("SendMessage", far_handed).await, -32602);
     here.stop().await;
+}
+
+/// The agent's task waits for an answer, and the agent is started anew without it.
+#[tokio::test]
+async fn a_task_that_its_agent_has_lost_fails_with_that_reason() {
+    let (there, other, here) = (
+        Behind::start().await,
+        Behind::start().await,
+        Here::start().await,
+    );
+    let line = Line::to(there.served.address).await;
+    let place = client::url(line.address);
+    here.add(&place, "far", json!({}))
+        .await
+        .expect("it is added");
+    let remote = here.remote("far").await;
+    let asked = all(remote.send_streaming_message(send("ask"))).await;
+    assert_eq!(last_state(&asked), TaskState::InputRequired);
+    line.lead_to(other.served.address);
+    let ended = async {
+        loop {
+            let get = GetTaskRequest {
+                id: task_id(&asked),
+                ..Default::default()
+            };
+            let task = remote.get_task(get).await.expect("it is known");
+            if state(&task) == TaskState::Failed {
+                return task;
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let task = soon(ended).await;
+    let last = format!("{:?}", task.status);
+    assert!(last.contains("does not know the task any more"), "{last}");
+    here.stop().await;
+    there.stage.stop().await;
+    other.stage.stop().await;
 }
