@@ -111,9 +111,19 @@ async fn list(hub: &str, json: Json) -> anyhow::Result<()> {
     }
     let rows = agents.into_iter().map(|agent| {
         let state = if agent.is_away { "away" } else { "here" };
-        [agent.agent_id, state.to_owned(), agent.url, agent.interface]
+        let why = output::plain(&agent.why_away).to_string();
+        [
+            agent.agent_id,
+            state.to_owned(),
+            agent.url,
+            agent.interface,
+            why,
+        ]
     });
-    output::line(output::table(["ID", "STATE", "URL", "INTERFACE"], rows))?;
+    output::line(output::table(
+        ["ID", "STATE", "URL", "INTERFACE", "WHY AWAY"],
+        rows,
+    ))?;
     Ok(())
 }
 
@@ -144,5 +154,6 @@ fn json_of(agent: &OutsideAgent) -> Value {
         "interface": agent.interface,
         "signature": agent.signature,
         "online": !agent.is_away,
+        "whyAway": agent.why_away,
     })
 }

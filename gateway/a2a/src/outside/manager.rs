@@ -322,5 +322,6 @@ fn shown(id: &str, url: &str, watched: &Watched) -> OutsideAgent {
         interface: view.interface,
         is_away: view.is_away,
         signature: view.signature,
+        why_away: view.why_away,
     }
 }

@@ -47,6 +47,7 @@ pub(super) struct View {
     /// Verdict on its card's signatures.
     pub(super) signature: String,
     pub(super) is_away: bool,
+    pub(super) why_away: String,
 }
 
 /// An agent elsewhere, and its place on the hub.
@@ -208,6 +209,7 @@ impl Outside {
             && let Some(known) = &self.known
         {
             let agent = agent(&self.entry.id, known)?;
+            self.see(|view| view.why_away.clear());
             self.running = Some(agent.start(&self.hub_url).await?);
             self.see(|view| view.is_away = false);
             tracing::info!(agent = self.entry.id, "an agent elsewhere is here");
@@ -279,6 +281,7 @@ impl Outside {
         if failures <= 2 {
             tracing::warn!(agent = self.entry.id, %error, "an agent elsewhere is away");
         }
+        self.see(|view| view.why_away = error.to_string());
         self.leave().await;
         let doubled = AWAY.0 * 2_u32.saturating_pow(failures.saturating_sub(2).min(8));
         doubled.min(AWAY.1)

@@ -212,9 +212,14 @@ async fn an_agent_that_does_not_answer_is_away_and_its_mail_waits() {
         .expect("no error");
     assert!(matches!(first.payload, Some(Payload::Task(_))));
     here.until("far", false).await;
-    assert!(here.list().await[0].is_away);
+    let away = here.list().await;
+    assert!(
+        away[0].is_away && away[0].why_away.contains("127.0.0.1"),
+        "{away:?}"
+    );
     line.down(false);
     here.until("far", true).await;
+    assert_eq!(here.list().await[0].why_away, "");
     let rest = all(events).await;
     assert_eq!(last_state(&rest), TaskState::Completed, "{rest:?}");
     assert_eq!(tasks_there(&there).await.len(), 1);
