@@ -69,8 +69,12 @@ async def main(first):
     )
     a2a_pb2_grpc.add_A2AServiceServicer_to_server(GrpcHandler(handler), rpc)
     await rpc.start()
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve(sockets=[socket]))
+    while not server.started and not serving.done():
+        await asyncio.sleep(0.01)
     print(url, flush=True)
-    await uvicorn.Server(config).serve(sockets=[socket])
+    await serving
 
 
 asyncio.run(main(sys.argv[1]))

@@ -50,8 +50,12 @@ async def main(algorithm, *forged):
     keys = {"keys": [{**public, "kid": "key-1", "alg": algorithm, "use": "sig"}]}
     key_set = Route("/keys", lambda _: JSONResponse(keys))
     config.app = Starlette(routes=[*create_agent_card_routes(card), key_set])
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve(sockets=[socket]))
+    while not server.started and not serving.done():
+        await asyncio.sleep(0.01)
     print(address, flush=True)
-    await uvicorn.Server(config).serve(sockets=[socket])
+    await serving
 
 
 asyncio.run(main(*sys.argv[1:]))
