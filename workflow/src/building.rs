@@ -230,7 +230,7 @@ fn join(step: &file::Step, kind: Kind, at: &At, findings: &mut Vec<Finding>) -> 
                 let message = format!("{n} branches must complete, and there are {branches}");
                 let help = format!("it is at most {branches}");
                 findings.push(Finding::at(within(&at, "n_required"), message, help));
-                Join::All
+                Join::Merge
             }
             (Some(JoinPolicy::NOfM), None) => {
                 let message = "`n_of_m` does not say how many";
@@ -239,20 +239,21 @@ fn join(step: &file::Step, kind: Kind, at: &At, findings: &mut Vec<Finding>) -> 
                     message,
                     "add `n_required: …`",
                 ));
-                Join::All
+                Join::Merge
             }
-            (Some(JoinPolicy::All) | None, _) => Join::All,
+            (Some(JoinPolicy::All) | None, _) => Join::Merge,
         };
     }
     let needed = step.depends_on.as_ref().map_or(0, Vec::len) as u32;
     match step.join {
-        None | Some(file::Join::Word(JoinWord::All)) => Join::All,
+        None => Join::Merge,
+        Some(file::Join::Word(JoinWord::All)) => Join::All,
         Some(file::Join::Word(JoinWord::Any)) => Join::AtLeast(1),
         Some(file::Join::AtLeast(n)) if n > needed => {
             let message = format!("{n} steps must complete, and `depends_on` has {needed}");
             let help = format!("it is at most {needed}");
             findings.push(Finding::at(within(at, "join"), message, help));
-            Join::All
+            Join::Merge
         }
         Some(file::Join::AtLeast(n)) => Join::AtLeast(n),
     }

@@ -86,7 +86,8 @@ fn label(step: &Step) -> Vec<String> {
         Work::Approve { .. } => Some("a person approves".to_owned()),
         Work::Decide { condition, .. } => Some(condition.to_string()),
         Work::Join(_) => match step.join {
-            Join::All => None,
+            Join::Merge => None,
+            Join::All => Some("all".to_owned()),
             Join::AtLeast(n) => Some(format!("{n} of {}", step.needs.len())),
         },
         Work::Steps(_) => None,

@@ -164,10 +164,19 @@ impl Need {
 /// Number of needed steps that must complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Join {
-    /// All have ended, and at least one of them has completed.
+    /// All have ended, none has failed, and at least one has completed: branches meet, of which some were not taken.
+    Merge,
+    /// All have completed. The step is skipped where one of them was.
     All,
     /// This many have completed.
     AtLeast(u32),
+}
+
+impl Join {
+    /// True if it may do without some of the steps.
+    pub(crate) fn is_count(self) -> bool {
+        matches!(self, Self::AtLeast(_))
+    }
 }
 
 /// Work of a step.
@@ -353,7 +362,7 @@ pub(crate) fn contain(steps: &mut [Step]) {
                 continue;
             }
             dependents += 1;
-            is_contained &= later.join != Join::All || later.is_contained;
+            is_contained &= later.join.is_count() || later.is_contained;
         }
         steps[at].is_contained = is_contained && dependents > 0;
     }

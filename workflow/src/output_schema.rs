@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     connecting::{Offers, own_output},
     file::OnFailure,
-    model::{Join, Step, Workflow},
+    model::{Join, Need, Step, Workflow},
     reference::{Field, Reference, Source},
     template::{Insert, Template},
 };
@@ -63,16 +63,20 @@ impl<'w> Outputs<'w> {
         let mut steps: BTreeMap<&str, (&Step, bool)> = BTreeMap::new();
         // A step stands behind those that it needs.
         for step in &workflow.graph.steps {
-            let needs_one = step.needs.iter().any(|need| {
+            let is_needed_certain = |need: &Need| {
                 let needed = steps.get(need.step.as_str());
                 needed.is_some_and(|(_, is_certain)| *is_certain)
-            });
+            };
+            let has_enough = match step.join {
+                Join::Merge => step.needs.is_empty() || step.needs.iter().any(is_needed_certain),
+                Join::All => step.needs.iter().all(is_needed_certain),
+                Join::AtLeast(_) => false,
+            };
             let is_certain = step.when.is_none()
                 && step.on_failure == OnFailure::Fail
                 && !step.is_contained
-                && step.join == Join::All
                 && step.needs.iter().all(|need| need.branch.is_none())
-                && (step.needs.is_empty() || needs_one);
+                && has_enough;
             steps.insert(&step.name, (step, is_certain));
         }
         Self {

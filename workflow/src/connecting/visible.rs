@@ -14,7 +14,7 @@ use super::{
 use crate::{
     file::OnFailure,
     finding::Finding,
-    model::{Each, Graph, Join, Step, Work, Workflow},
+    model::{Call, Each, Graph, Step, Work, Workflow},
     reference::{Field, Reference, Source},
     template::{Insert, Template},
 };
@@ -277,7 +277,7 @@ fn may_be_absent(step: &Step) -> bool {
         || step.on_failure == OnFailure::Continue
         || step.is_contained
         || step.needs.iter().any(|need| need.branch.is_some())
-        || step.join != Join::All
+        || step.join.is_count()
 }
 
 /// An agent's output has its words as `text` as well.

@@ -45,7 +45,7 @@ impl Joined {
 impl Evaluation<'_> {
     /// The joins that have taken their steps, by their names.
     pub(super) fn joined(&self, graph: &Graph, prefix: &str) -> BTreeMap<String, Joined> {
-        let joins = graph.steps.iter().filter(|step| step.join != Join::All);
+        let joins = graph.steps.iter().filter(|step| step.join.is_count());
         joins
             .filter_map(|step| {
                 let note = runs::StepId::new(note_name(prefix, &step.name));
@@ -148,17 +148,18 @@ pub(super) fn readiness(
         }
     }
     match (step.join, way(step, states, at)) {
-        (Join::All, _) => all(step, states, at),
+        (Join::Merge | Join::All, _) => all(step, states, at),
         (Join::AtLeast(n), Readiness::Ready(_)) => at_least(step, n as usize, states, joined, at),
         (Join::AtLeast(_), off_way) => off_way,
     }
 }
 
-/// All have ended. Where no way to the step was taken, or none of the others has completed, the step is skipped as well.
+/// All have ended. Where no way to the step was taken, or too few of the others have completed, the step is skipped as well.
 fn all(step: &Step, states: &BTreeMap<&str, State>, at: u64) -> Readiness {
     let mut at = at;
     let has_none = |is_way: bool| !step.needs.iter().any(|need| need.is_way == is_way);
     let (mut has_way, mut has_other) = (has_none(true), has_none(false));
+    let mut lacks_one = false;
     let mut failed = None;
     for need in &step.needs {
         let Some(State::Ended {
@@ -174,6 +175,7 @@ fn all(step: &Step, states: &BTreeMap<&str, State>, at: u64) -> Readiness {
             true => has_way |= is_met(need, value),
             false => has_other |= is_met(need, value),
         }
+        lacks_one |= need.branch.is_none() && !is_met(need, value);
         if value.state == "failed" && !is_let_go {
             failed = Some((need, value));
         }
@@ -183,6 +185,7 @@ fn all(step: &Step, states: &BTreeMap<&str, State>, at: u64) -> Readiness {
             let why = value.error.as_deref().unwrap_or_default();
             Readiness::Fail(format!("`{}` has failed: {why}", need.step), at)
         }
+        None if step.join == Join::All && lacks_one => Readiness::Skip(at),
         None if has_way && has_other => Readiness::Ready(at),
         None => Readiness::Skip(at),
     }
@@ -218,18 +221,23 @@ fn at_least(
         }
         return Readiness::Ready(at);
     }
-    let (mut completed, mut open) = (0, 0);
+    let (mut completed, mut skipped, mut open) = (0, 0, 0);
     for name in &needs {
         match states.get(name) {
             Some(State::Ended { value, at_ms, .. }) => {
                 at = at.max(*at_ms);
                 completed += usize::from(value.state == "completed");
+                skipped += usize::from(value.state == "skipped");
             }
             Some(State::Open) | None => open += 1,
         }
     }
     let is_over = step.others != Others::Wait || open == 0;
-    match completed + open < n && is_over {
+    let is_lost = completed + open < n && is_over;
+    match is_lost {
+        // Branches that were not taken are no failure.
+        true if open == 0 && completed + skipped == needs.len() => Readiness::Skip(at),
+        true if completed + skipped + open == needs.len() => Readiness::Wait,
         true => Readiness::Fail(
             format!(
                 "only {completed} of {} steps have completed, and {n} must",

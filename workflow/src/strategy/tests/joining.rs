@@ -157,6 +157,54 @@ steps:
     assert!(error(&outcome).contains("only 0 of 2"), "{outcome:?}");
 }
 
+/// A skipped step is no completed one, and no failed one.
+#[test]
+fn a_join_of_skipped_branches_is_skipped_and_without_one_branches_meet() {
+    let ends = |join: &str, taken: &str, fails: &str| {
+        let workflow = format!(
+            "
+steps:
+  a: {{ agent: x, text: a, when: '{}' }}
+  b: {{ agent: x, text: b, when: '{}' }}
+  c: {{ agent: x, text: c, when: '{}' }}
+  end: {{ agent: y, text: end, depends_on: [a, b, c], {join} }}
+  last: {{ agent: y, text: '${{end.state}}' }}
+",
+            taken.contains('a'),
+            taken.contains('b'),
+            taken.contains('c')
+        );
+        let (outcome, told) = played(&workflow, json!({}), |step, _| match step {
+            step if fails.contains(step) => failed("no"),
+            _ => done(json!({})),
+        });
+        let state = told.iter().find_map(|line| line.strip_prefix("last: y  "));
+        state.map_or_else(|| error(&outcome).to_owned(), str::to_owned)
+    };
+    for (join, taken, expected) in [
+        ("", "abc", "completed"),
+        ("", "a", "completed"),
+        ("", "", "skipped"),
+        ("join: all", "abc", "completed"),
+        ("join: all", "ab", "skipped"),
+        ("join: all", "", "skipped"),
+        ("join: 2", "ab", "completed"),
+        ("join: 2", "a", "skipped"),
+        ("join: any", "c", "completed"),
+        ("join: any", "", "skipped"),
+    ] {
+        assert_eq!(ends(join, taken, "-"), expected, "{join} of {taken}");
+    }
+    for (join, taken, fails) in [
+        ("join: 2", "ab", "a"),
+        ("join: any", "b", "b"),
+        ("join: all", "ab", "b"),
+    ] {
+        let failed = ends(join, taken, fails);
+        assert!(failed.contains("has failed"), "{join} of {taken}: {failed}");
+    }
+}
+
 #[test]
 fn a_step_that_is_let_go_leaves_its_field_out() {
     let workflow = "
