@@ -2,6 +2,7 @@
 //! [`graph`](crate::graph).
 
 mod kind;
+mod literal;
 mod naming;
 mod nested;
 
@@ -9,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use self::kind::check_fields;
+use self::{kind::check_fields, literal::check_literals};
 use crate::{
     file::{self, Duration, ExecutionMode, JoinPolicy, JoinWord, LoopError, OnItemFailure, Others},
     finding::{At, Finding, within},
@@ -31,6 +32,7 @@ pub(crate) fn step(written: &Written, form: Form, findings: &mut Vec<Finding>) -
     let Written { name, at, step } = written;
     let kind = Kind::of(step);
     check_fields(step, kind, form, at, findings);
+    check_literals(step, at, findings);
     let work = work(step, kind, form, at, findings);
     let when = step.when.as_ref();
     let when = when.and_then(|text| condition(text, &within(at, "when"), findings));

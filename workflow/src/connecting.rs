@@ -1,9 +1,11 @@
 //! Checks a workflow against the agents that are known: that they are there, have the skills, and that values fit from step to step.
 
+mod kinds;
 mod offers;
 mod translating;
 mod visible;
 
+use agenthub_sdk::runs::plan::Offer;
 use serde_json::{Map, Value};
 
 use self::{
@@ -13,7 +15,7 @@ use self::{
 use crate::{
     expression::Expression,
     finding::{At, Finding, within},
-    model::{Call, Graph, Step, Work, Workflow},
+    model::{Call, Graph, Step, SubPlan, Work, Workflow},
     reference::{Reference, Source},
     template::{Insert, Template},
 };
@@ -34,6 +36,19 @@ pub(crate) fn misfits(workflow: &Workflow, offers: &Offers) -> Vec<Finding> {
         checking.references(output, &vec!["output".to_owned()], &visible);
     }
     checking.findings
+}
+
+/// The types that a workflow in a step takes. Fields that it needs, or does not know, are told as it is read.
+fn types_of(plan: &SubPlan) -> Offer {
+    let mut input = plan.input.clone();
+    if let Some(schema) = input.as_object_mut() {
+        schema.remove("required");
+        schema.remove("additionalProperties");
+    }
+    Offer {
+        input: Some(input),
+        ..Offer::default()
+    }
 }
 
 struct Checking<'w> {
@@ -111,7 +126,7 @@ impl<'w> Checking<'w> {
         if let Some(input) = &call.input {
             self.references(input, &call.input_at, visible);
         }
-        if self.findings.len() > before || call.plan.is_some() {
+        if self.findings.len() > before {
             return;
         }
         let payload = call
@@ -119,7 +134,11 @@ impl<'w> Checking<'w> {
             .as_ref()
             .map_or_else(|| Value::Object(Map::new()), translated);
         let mut nearest: Option<Vec<String>> = None;
-        for offer in self.offers.meant(&call.agent, &call.skill) {
+        let offers = match &call.plan {
+            Some(plan) => vec![types_of(plan)],
+            None => self.offers.meant(&call.agent, &call.skill),
+        };
+        for offer in offers {
             let whys = visible.unfit(&payload, &offer);
             if whys.is_empty() || (call.input.is_none() && call.text.is_some()) {
                 return;
@@ -148,6 +167,7 @@ impl<'w> Checking<'w> {
                 },
             );
             let who = match (&*call.agent, &*call.skill) {
+                _ if let Some(plan) = &call.plan => format!("the workflow `{}`", plan.name),
                 ("", skill) => format!("the skill `{skill}`"),
                 (agent, "") => format!("`{agent}`"),
                 (agent, skill) => format!("`{skill}` of `{agent}`"),
@@ -181,6 +201,9 @@ impl<'w> Checking<'w> {
         snippet: Option<&str>,
         visible: &Visible,
     ) {
+        for (message, help) in kinds::unmet(expression, visible) {
+            self.fault(at, snippet, (message, help));
+        }
         if expression.may_lack_values() {
             return;
         }
@@ -216,9 +239,12 @@ impl<'w> Checking<'w> {
             )),
             None => visible.leads_nowhere(reference),
         };
-        let Some((message, help)) = found else {
-            return;
-        };
+        if let Some(found) = found {
+            self.fault(at, snippet, found);
+        }
+    }
+
+    fn fault(&mut self, at: &At, snippet: Option<&str>, (message, help): (String, String)) {
         let finding = Finding::at(at.clone(), message, help);
         self.findings.push(match snippet {
             Some(snippet) => finding.snippet(snippet),

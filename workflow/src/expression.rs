@@ -3,6 +3,10 @@
 //! An expression computes a value of values, such as `draft.output.score >= 0.8 and workflow.input.language == "en"`. It reads no file, calls
 //! no program and changes nothing. Its length, its steps and its result are bounded; a value that is not there is an error, not nothing.
 
+mod order;
+mod strict;
+mod tokens;
+
 use std::{
     collections::BTreeSet,
     fmt,
@@ -13,7 +17,10 @@ use agenthub_documents::meant;
 use minijinja::{Environment, ErrorKind, UndefinedBehavior, value::Serde};
 use serde_json::{Map, Value};
 
+use self::tokens::tokens;
 use crate::reference::at;
+
+pub(crate) use self::strict::Demand;
 
 /// The longest expression, in bytes.
 pub(crate) const MAX_BYTES: usize = 2_000;
@@ -38,7 +45,9 @@ const FILTERS: [&str; 25] = [
 #[derive(Clone)]
 pub(crate) struct Expression {
     text: Arc<str>,
+    /// In its strict form.
     compiled: Arc<minijinja::Expression<'static, 'static>>,
+    demands: Arc<[Demand]>,
 }
 
 /// Error: a text is no expression, or it has no value.
@@ -53,33 +62,57 @@ impl Expression {
     ///
     /// It is none, is longer than 2,000 bytes, or calls something that is not there.
     pub(crate) fn new(text: &str) -> Result<Self, ExpressionError> {
+        Self::read(text, false)
+    }
+
+    /// Reads an expression whose value is true or false.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`new`](Self::new).
+    pub(crate) fn condition(text: &str) -> Result<Self, ExpressionError> {
+        Self::read(text, true)
+    }
+
+    fn read(text: &str, is_condition: bool) -> Result<Self, ExpressionError> {
         if text.len() > MAX_BYTES {
             let why = format!("it is longer than {MAX_BYTES} bytes");
             return Err(ExpressionError(why));
         }
-        let compiled = environment().compile_expression_owned(text.to_owned());
-        let compiled = compiled.map_err(|error| ExpressionError(words(&error)))?;
+        let compiled = |text: String| {
+            let compiled = environment().compile_expression_owned(text);
+            compiled.map_err(|error| ExpressionError(words(&error)))
+        };
+        // Faults are told of the text as it is written.
+        compiled(text.to_owned())?;
+        let (strict, demands) = strict::strict(text, is_condition);
+        let compiled = compiled(strict)?;
         if let Some(unknown) = unknown_word(text) {
             return Err(ExpressionError(unknown));
         }
         Ok(Self {
             text: text.into(),
             compiled: Arc::new(compiled),
+            demands: demands.into(),
         })
     }
 
     /// The paths that it reads: each variable as far as its fields are named, such as `draft.output.score`; `draft` where it is read as a whole.
     pub(crate) fn paths(&self) -> BTreeSet<String> {
-        let paths = self.compiled.undeclared_variables(true);
-        paths.into_iter().collect()
+        let paths = self.compiled.undeclared_variables(true).into_iter();
+        paths.filter(|path| !is_function(path)).collect()
+    }
+
+    /// Demands on the types of its values.
+    pub(crate) fn demands(&self) -> &[Demand] {
+        &self.demands
     }
 
     /// The same, and the variables alone. Functions are none.
     pub(crate) fn names(&self) -> BTreeSet<String> {
-        let functions: BTreeSet<&str> = environment().globals().map(|(name, _)| name).collect();
         let mut names = self.paths();
         names.extend(self.compiled.undeclared_variables(false));
-        names.retain(|name| !functions.contains(name.split('.').next().unwrap_or_default()));
+        names.retain(|name| !is_function(name));
         names
     }
 
@@ -125,7 +158,11 @@ impl Expression {
             let missing = (1..=path.len()).find(|end| at(&variables, &path[..*end]).is_none());
             missing.map(|end| path[..end].join("."))
         });
-        let Some(name) = missing.min() else {
+        let missing = missing.min();
+        if let Some(why) = self.gave_nothing(&variables, missing.as_deref()) {
+            return why;
+        }
+        let Some(name) = missing else {
             return "it reads what is not there".to_owned();
         };
         match name.rsplit_once('.') {
@@ -138,20 +175,40 @@ impl Expression {
         }
     }
 
-    /// True if its value counts as true: not `false`, 0, an empty text, list or mapping, or nothing.
+    /// The step that is read and gave nothing, if that is why a value is not there.
+    fn gave_nothing(&self, variables: &Value, missing: Option<&str>) -> Option<String> {
+        let is_without = |step: &Value| step["state"].is_string() && step["output"].is_null();
+        let (name, step) = match missing {
+            Some(path) => {
+                let name = path.split('.').next()?;
+                (name, &variables[name])
+            }
+            // By `steps["NAME"]`.
+            None => {
+                let steps = variables["steps"].as_object()?.iter();
+                let mut read = steps.filter(|(name, _)| {
+                    let marks = ['"', '\''].into_iter();
+                    let mut written = marks.map(|mark| format!("[{mark}{name}{mark}]"));
+                    written.any(|written| self.text.contains(&written))
+                });
+                let (name, step) = read.find(|(_, step)| is_without(step))?;
+                (name.as_str(), step)
+            }
+        };
+        let state = step["state"].as_str().filter(|_| is_without(step))?;
+        Some(format!(
+            "the step `{name}` gave nothing ({state}); `| default(…)` stands in for its value"
+        ))
+    }
+
+    /// The value of a condition.
     ///
     /// # Errors
     ///
-    /// Those of [`value`](Self::value).
+    /// Those of [`value`](Self::value), and it is neither true nor false.
     pub(crate) fn is_true(&self, variables: &Map<String, Value>) -> Result<bool, ExpressionError> {
-        Ok(match self.value(variables)? {
-            Value::Null => false,
-            Value::Bool(is) => is,
-            Value::Number(number) => number.as_f64() != Some(0.0),
-            Value::String(text) => !text.is_empty(),
-            Value::Array(items) => !items.is_empty(),
-            Value::Object(fields) => !fields.is_empty(),
-        })
+        let is_true = self.value(variables)?.as_bool();
+        is_true.ok_or_else(|| ExpressionError("it is neither true nor false".to_owned()))
     }
 }
 
@@ -176,13 +233,23 @@ fn environment() -> &'static Environment<'static> {
         environment.set_recursion_limit(MAX_DEPTH);
         // What shows the inside of the library is no function of the language.
         environment.remove_global("debug");
+        order::add_to(&mut environment);
         environment
     })
 }
 
+/// True for a function, or a path that begins with its name.
+fn is_function(path: &str) -> bool {
+    let name = path.split('.').next().unwrap_or_default();
+    environment()
+        .globals()
+        .any(|(function, _)| function == name)
+}
+
 /// The first filter or test of an expression that there is not.
 fn unknown_word(text: &str) -> Option<String> {
-    let tokens = tokens(text);
+    let tokens = tokens(text).into_iter().map(|token| token.text);
+    let tokens: Vec<&str> = tokens.chain(["", ""]).collect();
     tokens.windows(3).find_map(|window| {
         let (before, word) = match window {
             ["is", "not", word] => ("is", *word),
@@ -211,45 +278,10 @@ fn unknown_word(text: &str) -> Option<String> {
     })
 }
 
-/// Words and signs of an expression, without what stands in quotation marks; a pair of empty ones ends them.
-fn tokens(text: &str) -> Vec<&str> {
-    let mut tokens = Vec::new();
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let end = match first {
-            '"' | '\'' => quoted_end(rest, first),
-            c if is_part(c) => rest.find(|c| !is_part(c)).unwrap_or(rest.len()),
-            c => c.len_utf8(),
-        };
-        let (token, behind) = rest.split_at(end);
-        if !first.is_whitespace() {
-            tokens.push(token);
-        }
-        rest = behind;
-    }
-    tokens.extend(["", ""]);
-    tokens
-}
-
-/// The end of a text in quotation marks, in bytes.
-fn quoted_end(text: &str, mark: char) -> usize {
-    let mut is_escaped = false;
-    for (at, c) in text.char_indices().skip(1) {
-        match c {
-            _ if is_escaped => is_escaped = false,
-            '\\' => is_escaped = true,
-            c if c == mark => return at + 1,
-            _ => {}
-        }
-    }
-    text.len()
-}
-
 fn words(error: &minijinja::Error) -> String {
     match (error.kind(), error.detail()) {
         (ErrorKind::OutOfFuel, _) => "it takes more steps than an expression may".to_owned(),
-        (ErrorKind::SyntaxError, Some(detail)) => detail.to_owned(),
+        (ErrorKind::SyntaxError | ErrorKind::InvalidOperation, Some(detail)) => detail.to_owned(),
         (kind, Some(detail)) => format!("{kind}: {detail}"),
         (kind, None) => kind.to_string(),
     }
@@ -310,6 +342,135 @@ mod tests {
         }
         let error = value("draft.output.text.length > 3").expect_err("no such field");
         assert!(error.ends_with("`draft.output.text | length`"), "{error}");
+    }
+
+    #[test]
+    fn values_of_different_types_have_no_order() {
+        for text in [
+            "draft.output.text > 5",
+            "workflow.input.files >= 1",
+            "draft.output.score < 'x'",
+            "none < 1",
+            "true > 0",
+            "(draft.output.text > 5) or true",
+            "0 < draft.output.text",
+            "[draft.output.text > 5] | first",
+            "workflow.input.files | select('gt', 5) | list",
+            "draft.output.text is ge(1)",
+            "draft.output.missing | default(draft.output.text > 1)",
+            "1 if draft.output.text > 1 else 2",
+            "0 < draft.output.score < 'x'",
+        ] {
+            let error = value(text).expect_err(text);
+            assert!(
+                error.contains("two numbers or two texts"),
+                "{text}: {error}"
+            );
+        }
+        let error = value("draft.output.text >= 0.8").expect_err("a text and a number");
+        assert_eq!(
+            error,
+            "`>=` compares two numbers or two texts, and not the text \"x\" with the number 0.8; `| float` makes a number of a text"
+        );
+    }
+
+    #[test]
+    fn values_that_have_an_order_are_compared() {
+        for (text, expected) in [
+            ("0 < draft.output.score <= 1", json!(true)),
+            ("0 < draft.output.score > 1", json!(false)),
+            ("draft.output.score - 1 < 0 and 'a' < 'b'", json!(true)),
+            ("not draft.output.score > 1", json!(true)),
+            ("'<' ~ draft.output.text ~ '>'", json!("<x>")),
+            (
+                "{'if': 1 < 2, 'l': [2 > 1, 1 >= 2]}",
+                json!({"if": true, "l": [true, false]}),
+            ),
+            ("'a' if 1 < 2 else 'b' if 2 > 3 else 'c'", json!("a")),
+            ("'a' if 2 < 1 else 'b' if 2 > 3 else 'c'", json!("c")),
+            ("(1 < 2) == true", json!(true)),
+            ("1 < 2 != false", json!(true)),
+            ("'a' not in workflow.input.files", json!(false)),
+            ("3 is not in [1, 2]", json!(true)),
+            ("workflow.input.files[:1] | length < 2", json!(true)),
+            ("'12' | int > 3", json!(true)),
+            (
+                "draft.output.missing is defined and draft.output.missing > 3",
+                json!(false),
+            ),
+            (
+                "workflow.input.files | join(d='<') | length >= 3",
+                json!(true),
+            ),
+            ("[1, 2, 3] | select('gt', 1) | list", json!([2, 3])),
+            ("draft.output.text or 'nothing'", json!("x")),
+        ] {
+            assert_eq!(value(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_condition_is_true_or_false() {
+        let of = |text: &str| {
+            let condition = Expression::condition(text).expect(text);
+            condition
+                .is_true(&variables())
+                .map_err(|error| error.to_string())
+        };
+        for (text, expected) in [
+            ("draft.output.score > 0.5", true),
+            ("not (draft.output.score > 0.5)", false),
+            ("true and (false or draft.output.text == 'x')", true),
+            ("draft.output.text is defined", true),
+            ("(draft.output.text | length) > 3", false),
+            ("true if draft.output.score > 1 else false", false),
+            ("'b' in workflow.input.files", true),
+            ("draft.output.missing | default(false)", false),
+        ] {
+            assert_eq!(of(text), Ok(expected), "{text}");
+        }
+        for text in [
+            "'false'",
+            "'no'",
+            "1",
+            "draft.output.text",
+            "draft.output.text and true",
+            "true and draft.output.text",
+            "false or (draft.output.text)",
+            "not draft.output.text",
+            "workflow.input.files",
+            "draft.output",
+            "none",
+            "true if draft.output.text else false",
+            "draft.output.text if true else false",
+        ] {
+            let error = of(text).expect_err(text);
+            assert!(error.contains("true or false"), "{text}: {error}");
+        }
+        assert_eq!(
+            of("draft.output.scor"),
+            Err("there is no `draft.output.scor`".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_step_that_gave_nothing_is_named_and_default_stands_in() {
+        let skipped = json!({ "state": "skipped", "output": null, "error": null });
+        let variables = json!({ "b": skipped, "steps": { "b-1": skipped, "b": skipped } });
+        let variables = variables.as_object().expect("an object");
+        for (name, step) in [("b", "b"), ("b-1", "steps[\"b-1\"]")] {
+            let of = |text: String| {
+                let expression = Expression::new(&text).expect("it is one");
+                expression
+                    .value(variables)
+                    .map_err(|error| error.to_string())
+            };
+            let error = of(format!("{step}.output.text or \"nothing\"")).expect_err("skipped");
+            let expected = format!("the step `{name}` gave nothing (skipped); `| default(…)`");
+            assert!(error.starts_with(&expected), "{error}");
+            let stands_in = of(format!("{step}.output.text | default(\"nothing\")"));
+            assert_eq!(stands_in, Ok(json!("nothing")));
+        }
     }
 
     #[test]

@@ -134,3 +134,5 @@ mod all_at_once_tests;
 mod newcomer_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod types_tests;

@@ -224,7 +224,7 @@ pub(crate) struct Call {
     pub(crate) text: Option<Template>,
     pub(crate) input: Option<Template>,
     /// The workflow that is carried out, if that is what is asked for.
-    pub(crate) plan: Option<SubPlan>,
+    pub(crate) plan: Option<Arc<SubPlan>>,
     /// Path of the question in the document.
     pub(crate) at: At,
     /// Path of the agent in the document.
@@ -240,6 +240,23 @@ pub(crate) struct SubPlan {
     pub(crate) document: Arc<Value>,
     /// Names of the secrets that it hands to agents.
     pub(crate) secrets: BTreeSet<String>,
+    /// Schema of its input.
+    pub(crate) input: Value,
+    /// Schema of its output, as far as its file says.
+    pub(crate) output: Option<Value>,
+}
+
+impl SubPlan {
+    /// A workflow that cannot be read, of which nothing is known.
+    pub(crate) fn unread(name: String) -> Self {
+        Self {
+            name,
+            document: Arc::new(Value::Null),
+            secrets: BTreeSet::new(),
+            input: Value::Bool(true),
+            output: None,
+        }
+    }
 }
 
 /// The repetition of a step.

@@ -202,7 +202,7 @@ pub(crate) fn condition(text: &str, at: &At, findings: &mut Vec<Finding>) -> Opt
             Written::Open(open) => whole.push_str(open),
         }
     }
-    match Expression::new(&whole) {
+    match Expression::condition(&whole) {
         Ok(expression) => Some(expression),
         Err(error) => {
             let message = format!("this is no expression: {error}");

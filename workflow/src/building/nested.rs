@@ -10,6 +10,7 @@ use crate::{
     input_fields::InputFields,
     loading,
     model::{Call, RUN, SubPlan, Workflow},
+    output_schema::output_schema,
     template::template,
 };
 
@@ -50,7 +51,10 @@ pub(super) fn call(
         skill: RUN.to_owned(),
         text: None,
         input: input.map(|(_, input)| template(&Value::Object(input.clone()), &input_at, findings)),
-        plan: plan.map(|(plan, _)| plan),
+        plan: Some(Arc::new(match plan {
+            Some((plan, _)) => plan,
+            None => SubPlan::unread(step_name(step)),
+        })),
         at: at.clone(),
         agent_at: document_at,
         input_at,
@@ -81,6 +85,8 @@ fn plan(
         name: workflow.name.clone(),
         document: Arc::new(document.clone()),
         secrets: workflow.secrets(),
+        input: workflow.input.clone(),
+        output: output_schema(&workflow),
     };
     Some((plan, workflow))
 }

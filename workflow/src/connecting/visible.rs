@@ -155,27 +155,41 @@ impl Visible {
         let Template::Whole(Insert::Reference(reference)) = items else {
             return None;
         };
-        let (name, path) = match &reference.source {
-            Source::Input => (
-                "workflow",
-                ["input".to_owned()]
-                    .into_iter()
-                    .chain(reference.path.iter().cloned())
-                    .collect(),
-            ),
-            Source::Step(step, Field::Output) => (step.as_str(), reference.path.clone()),
-            _ => return None,
+        self.schema(reference)?.get("items").cloned()
+    }
+
+    /// The schema of a reference's value, as far as it is known.
+    pub(super) fn schema(&self, reference: &Reference) -> Option<Value> {
+        let (name, before) = match &reference.source {
+            Source::Input => ("workflow", Some("input")),
+            Source::Loop => ("loop", None),
+            Source::Step(step, Field::Output) => (step.as_str(), None),
+            Source::Step(_, Field::State) => return Some(json!({ "type": "string" })),
+            Source::Step(_, Field::Error) | Source::Secret(_) => return None,
         };
         let step = self.plan.steps.get(name)?;
-        let mut offers = self
-            .offers
-            .iter()
-            .filter(|o| o.capability == step.capability);
-        let schema = offers.next()?.output.as_ref()?;
-        let at = path.iter().try_fold(schema, |schema, part: &String| {
-            schema["properties"].get(part)
-        })?;
-        at.get("items").cloned()
+        let is_asked = |offer: &&Offer| {
+            let agent = step.agent.as_ref();
+            offer.capability == step.capability && agent.is_none_or(|agent| *agent == offer.agent)
+        };
+        let mut schemas = self.offers.iter().filter(is_asked).map(|offer| {
+            let path = before
+                .into_iter()
+                .chain(reference.path.iter().map(String::as_str));
+            let mut schema = offer.output.as_ref();
+            for part in path {
+                schema = schema.and_then(|schema| match part.parse::<usize>() {
+                    Ok(_) => schema.get("items"),
+                    Err(_) => schema["properties"].get(part),
+                });
+            }
+            schema
+        });
+        let first = schemas.next()??;
+        // Of agents that give values of other types, none is known.
+        schemas
+            .all(|other| other == Some(first))
+            .then(|| first.clone())
     }
 
     /// The fault of a loop whose items are no list.
@@ -237,12 +251,13 @@ pub(crate) fn own_output(step: &Step, known: &Offers) -> Option<Value> {
     let text = json!({ "type": "string" });
     if step.each.is_some() {
         let item = match &step.work {
-            Work::Call(call) if call.plan.is_none() => {
-                match known.meant(&call.agent, &call.skill).as_slice() {
-                    [only] => only.output.clone().map(with_text),
-                    _ => None,
-                }
-            }
+            Work::Call(Call {
+                plan: Some(plan), ..
+            }) => plan.output.clone(),
+            Work::Call(call) => match known.meant(&call.agent, &call.skill).as_slice() {
+                [only] => only.output.clone().map(with_text),
+                _ => None,
+            },
             _ => None,
         };
         return Some(json!({
@@ -255,6 +270,7 @@ pub(crate) fn own_output(step: &Step, known: &Offers) -> Option<Value> {
         }));
     }
     match &step.work {
+        Work::Call(call) => call.plan.as_ref().and_then(|plan| plan.output.clone()),
         Work::Approve { .. } => Some(json!({
             "type": "object",
             "properties": { "approved": { "type": "boolean" }, "by": text, "comment": text },
