@@ -23,6 +23,18 @@ pub struct Place {
 }
 
 impl Place {
+    /// The place of bytes of a text.
+    pub(crate) fn of(bytes: Range<usize>, text: &str) -> Self {
+        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let before = &text[..bytes.start];
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        Self {
+            line: number(before.matches('\n').count() + 1),
+            column: number(line.chars().count() + 1),
+            length: number(text[bytes].chars().count()),
+        }
+    }
+
     /// Bytes of a text at this place. What is beyond its line or the text is the end of that.
     pub fn bytes(self, text: &str) -> Range<usize> {
         let before = text

@@ -9,7 +9,7 @@ use std::{
 };
 
 use agenthub_documents::{
-    Fault, explain,
+    Fault, explain, json,
     yaml::{self, Node},
 };
 use serde::Deserialize;
@@ -76,12 +76,19 @@ pub(crate) fn source(path: &Path) -> Result<Source, Vec<Fault>> {
     parsed(path, text, "workflow file")
 }
 
-/// Reads a text of YAML or JSON. `what` is the kind of document, such as `workflow file`.
+/// Reads a text of YAML, or of JSON alone where the path says so. `what` is the kind of document, such as `workflow file`.
 ///
 /// # Errors
 ///
-/// It is no YAML.
+/// It is no YAML, or no JSON.
 pub(crate) fn parsed(path: &Path, text: Arc<str>, what: &str) -> Result<Source, Vec<Fault>> {
+    let is_json = path
+        .extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("json"));
+    if let Some((place, message, help)) = json::fault(&text).filter(|_| is_json) {
+        let fault = Fault::error(path, message).placed(place, &text);
+        return Err(vec![fault.helped(help)]);
+    }
     let tree = yaml::tree(&text).map_err(|unread| {
         let (place, message, help) = explain(&unread, &text, what);
         let line = text.lines().nth((place.line as usize).saturating_sub(1));
@@ -96,7 +103,7 @@ pub(crate) fn parsed(path: &Path, text: Arc<str>, what: &str) -> Result<Source, 
         ]
     })?;
     let mut repeated = Vec::new();
-    let document = json(&tree, path, &text, &mut repeated);
+    let document = value(&tree, path, &text, &mut repeated);
     Ok(Source {
         document,
         text,
@@ -106,20 +113,20 @@ pub(crate) fn parsed(path: &Path, text: Arc<str>, what: &str) -> Result<Source, 
 }
 
 /// The value of a node. Fields that are there twice are faults.
-fn json(node: &Node, path: &Path, text: &Arc<str>, faults: &mut Vec<Fault>) -> Value {
+fn value(node: &Node, path: &Path, text: &Arc<str>, faults: &mut Vec<Fault>) -> Value {
     match &node.value {
         yaml::Value::Null => Value::Null,
         yaml::Value::Bool(value) => Value::Bool(*value),
         yaml::Value::Number(number) => Value::Number(number.clone()),
         yaml::Value::Text(value) => Value::String(value.clone()),
         yaml::Value::List(items) => {
-            let items = items.iter().map(|item| json(item, path, text, faults));
+            let items = items.iter().map(|item| value(item, path, text, faults));
             Value::Array(items.collect())
         }
         yaml::Value::Map(entries) => {
             let mut fields = Map::new();
             for (key, node) in entries {
-                let value = json(node, path, text, faults);
+                let value = value(node, path, text, faults);
                 if fields.insert(key.name.clone(), value).is_some() {
                     let first = entries.iter().find(|(first, _)| first.name == key.name);
                     let line = first.map_or(0, |(first, _)| first.place.line);
