@@ -1,5 +1,8 @@
 //! Says in plain words why a document is no YAML.
 
+mod missing;
+
+use self::missing::missing_sign;
 use crate::{
     Place,
     yaml::{Kind, Syntax, Unread},
@@ -24,6 +27,9 @@ pub fn explain(unread: &Unread, text: &str, what: &str) -> (Place, String, Strin
         Kind::Syntax(Syntax::NotClosed) => open(text, place).unwrap_or(place),
         _ => place,
     };
+    if let Some((place, message, help)) = missing_sign(unread, text, place) {
+        return (place, message, help);
+    }
     let (message, help) = said(unread, text, place, what);
     (place, message, help)
 }
@@ -184,4 +190,92 @@ pub fn quoted(text: &str, unread: &Unread) -> Option<String> {
         let (before, after) = (&text[..range.start], &text[range.end..]);
         format!("{before}{key}: '{}'{after}", value.replace('\'', "''"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::yaml;
+
+    /// The line, the part that is meant, the fault and the advice.
+    fn told(text: &str) -> (u32, String, String, String) {
+        let unread = yaml::tree(text).expect_err(text);
+        let (place, message, help) = explain(&unread, text, "file");
+        (
+            place.line,
+            text[place.bytes(text)].to_owned(),
+            message,
+            help,
+        )
+    }
+
+    #[test]
+    fn a_missing_comma_is_told_behind_the_value_before_it() {
+        for (text, line, meant) in [
+            ("a: { b: x c: y }\n", 1, "x"),
+            ("a: { b: x, c: \"y\" d: 1 }\n", 1, "\"y\""),
+            ("a: { b: \"x\" c: y }\n", 1, "\"x\""),
+            ("a: [b, \"c\" \"d\"]\n", 1, "\"c\""),
+            ("a: {\n  \"b\": { \"c\": 1 }\n  \"d\": 1\n}\n", 2, "}"),
+            ("a: {\n  \"b\": 12\n  \"d\": 1\n}\n", 2, "12"),
+        ] {
+            let (line_told, meant_told, message, _) = told(text);
+            assert_eq!(message, "a comma is missing behind this", "{text}");
+            assert_eq!((line_told, meant_told.as_str()), (line, meant), "{text}");
+        }
+        let (_, _, message, _) = told("a: { b: \"say \"no\" \" }\n");
+        assert!(message.contains("after its closing quote"), "{message}");
+    }
+
+    #[test]
+    fn a_missing_colon_is_told_in_its_own_line() {
+        for (text, line, meant, help) in [
+            (
+                "s:\n  a:\n    agent echo\n    text: x\n",
+                3,
+                "agent",
+                "write `agent: echo`",
+            ),
+            (
+                "s:\n  a:\n    agent echo\n    text: x: y\n",
+                3,
+                "agent",
+                "write `agent: echo`",
+            ),
+            (
+                "s:\n  a:\n    text: x\n    agent echo\n",
+                4,
+                "agent",
+                "write `agent: echo`",
+            ),
+            ("name a story\ns: 1\n", 1, "name", "write `name: a story`"),
+            ("steps\n  a: 1\n", 1, "steps", "write `steps:`"),
+            ("s:\n  - id x\n    agent: y\n", 2, "id", "write `id: x`"),
+        ] {
+            let (line_told, meant_told, message, help_told) = told(text);
+            assert_eq!(
+                message,
+                format!("a colon is missing behind `{meant}`"),
+                "{text}"
+            );
+            assert_eq!(
+                (line_told, meant_told.as_str(), help_told.as_str()),
+                (line, meant, help)
+            );
+        }
+        let (_, _, message, _) = told("a: b\n  c: d\n");
+        assert!(message.contains("this line is indented"), "{message}");
+    }
+
+    #[test]
+    fn what_is_not_closed_is_told_where_it_begins() {
+        for (text, line, meant) in [
+            ("a: [b, c\nd: x\n", 1, "["),
+            ("a: { b: \"x }\nc: 1\n", 1, "\""),
+        ] {
+            let (line_told, meant_told, message, _) = told(text);
+            assert_eq!(message, "what begins here does not end", "{text}");
+            assert_eq!((line_told, meant_told.as_str()), (line, meant), "{text}");
+        }
+    }
 }

@@ -8,7 +8,10 @@ pub fn meant<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) -> Option
         .into_iter()
         .map(|known| (likeness(&word, &plain(known)), known))
         .filter(|(likeness, _)| *likeness >= LIKE)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .min_by(|a, b| {
+            let slips = |known: &str| strsim::osa_distance(&word, &plain(known));
+            slips(a.1).cmp(&slips(b.1)).then(b.0.total_cmp(&a.0))
+        })
         .map(|(_, known)| known)
 }
 
@@ -44,6 +47,8 @@ mod tests {
         let known = ["depends_on", "on_failure"];
         assert_eq!(meant("dependsOn", known), Some("depends_on"));
         assert_eq!(meant("x", known), None);
+        let long = ["propertyNames", "properties"];
+        assert_eq!(meant("propertys", long), Some("properties"));
         let short = ["if", "big", "a"];
         assert_eq!(meant("fi", short), Some("if"));
         assert_eq!(meant("bg", short), Some("big"));
