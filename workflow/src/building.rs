@@ -302,11 +302,22 @@ fn each(step: &file::Step, kind: Kind, at: &At, findings: &mut Vec<Finding>) -> 
             help,
         ));
     }
+    let most = step.max_items.unwrap_or(MAX_ITEMS) as usize;
+    if let Template::List(items) = &items
+        && items.len() > most
+    {
+        let message = format!(
+            "the list has {} items, and at most {most} are done",
+            items.len()
+        );
+        let help = format!("shorten it, or raise `max_items` (at most {MAX_ITEMS})");
+        findings.push(Finding::at(at.clone(), message, help));
+    }
     Some(Each {
         items,
         at,
         parallel: parallel(step.parallel),
-        most: step.max_items.unwrap_or(MAX_ITEMS) as usize,
+        most,
         is_cut: false,
         on_failure: step.on_item_failure.unwrap_or_default(),
     })

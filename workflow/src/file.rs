@@ -116,6 +116,7 @@ pub(crate) struct Step {
     /// Carries out another workflow with `input`, as a run of its own: the path of its file, from the folder of this one, or the workflow itself.
     pub(crate) workflow: Option<Nested>,
     /// Asks a person for approval, with these words: a template. What is in `input` is shown to the person.
+    #[schemars(length(min = 1))]
     pub(crate) approve: Option<String>,
     /// Decides by this expression which of the steps in `then` and `else` go on.
     pub(crate) r#if: Option<String>,
@@ -362,7 +363,7 @@ pub(crate) struct Retry {
 #[serde(untagged)]
 pub(crate) enum Duration {
     Seconds(#[schemars(range(min = 0.0, max = 31_536_000.0))] f64),
-    Text(#[schemars(regex(pattern = r"^[0-9]{1,9}(ms|s|m|h|d)$"))] String),
+    Text(#[schemars(regex(pattern = r"^[0-9]{1,9}([.][0-9]{1,3})?(ms|s|m|h|d)$"))] String),
 }
 
 impl Duration {
@@ -372,16 +373,16 @@ impl Duration {
         let ms = match self {
             Self::Seconds(seconds) => (seconds * 1_000.0) as u64,
             Self::Text(text) => {
-                let end = text.find(|c: char| !c.is_ascii_digit());
+                let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
                 let (number, unit) = text.split_at(end.unwrap_or(text.len()));
                 let factor = match unit {
-                    "ms" => 1,
-                    "m" => 60_000,
-                    "h" => 3_600_000,
-                    "d" => 86_400_000,
-                    _ => 1_000,
+                    "ms" => 1.0,
+                    "m" => 60_000.0,
+                    "h" => 3_600_000.0,
+                    "d" => 86_400_000.0,
+                    _ => 1_000.0,
                 };
-                number.parse::<u64>().unwrap_or_default() * factor
+                (number.parse::<f64>().unwrap_or_default() * factor).round() as u64
             }
         };
         ms.min(YEAR)

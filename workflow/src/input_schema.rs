@@ -43,6 +43,30 @@ const KEYWORDS: [&str; 33] = [
     "nullable",
 ];
 
+/// Words of JSON Schema that can stand in the schema of another value.
+const OF_VALUES: [&str; 17] = [
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "prefixItems",
+    "contains",
+    "minContains",
+    "maxContains",
+    "additionalItems",
+    "unevaluatedItems",
+];
+
+/// The deepest schema that is looked at for misspelt words.
+const MAX_DEPTH: usize = 16;
+
 /// The types of JSON Schema.
 const TYPES: [&str; 7] = [
     "string", "number", "integer", "boolean", "array", "object", "null",
@@ -87,6 +111,14 @@ pub(crate) fn schema(input: Option<&Map<String, Value>>, findings: &mut Vec<Find
         };
         findings.push(Finding::at(within(&at, word), message, help).key());
     }
+    for (name, inner) in inner_schemas(&schema) {
+        misspelt(
+            inner,
+            &name.iter().fold(at.clone(), |at, part| within(&at, part)),
+            0,
+            findings,
+        );
+    }
     let is_object = schema.get("type").is_none_or(|kind| kind == "object");
     if !is_object {
         let message = "the input of a workflow is an object";
@@ -106,6 +138,47 @@ pub(crate) fn schema(input: Option<&Map<String, Value>>, findings: &mut Vec<Find
         }
     }
     schema
+}
+
+/// The schemas within a schema, with their paths. A misspelt `properties` has some as well.
+fn inner_schemas(schema: &Value) -> Vec<(Vec<&str>, &Value)> {
+    let mut inner = Vec::new();
+    for (word, value) in schema.as_object().into_iter().flatten() {
+        match meant(word, ["properties", "items", "$defs"]) {
+            Some("items") => inner.push((vec![word.as_str()], value)),
+            Some(_) => {
+                let fields = value.as_object().into_iter().flatten();
+                inner.extend(fields.map(|(name, field)| (vec![word.as_str(), name], field)));
+            }
+            None => {}
+        }
+    }
+    inner
+}
+
+/// Words that are almost those of JSON Schema, in the schema of a field. Other words are left alone: a schema may have words of its own.
+fn misspelt(schema: &Value, at: &At, depth: usize, findings: &mut Vec<Finding>) {
+    if depth > MAX_DEPTH {
+        return;
+    }
+    let words = schema.as_object().into_iter().flat_map(Map::keys);
+    let is_known = |word: &str| is_keyword(word) || OF_VALUES.contains(&word);
+    for word in words.filter(|word| !is_known(word)) {
+        let known = KEYWORDS.iter().chain(&OF_VALUES).copied();
+        if let Some(meant) = meant(word, known) {
+            let message = format!("`{word}` is no word of JSON Schema");
+            let help = format!("did you mean `{meant}`?");
+            findings.push(Finding::at(within(at, word), message, help).key());
+        }
+    }
+    for (name, inner) in inner_schemas(schema) {
+        misspelt(
+            inner,
+            &name.iter().fold(at.clone(), |at, part| within(&at, part)),
+            depth + 1,
+            findings,
+        );
+    }
 }
 
 fn is_keyword(word: &str) -> bool {

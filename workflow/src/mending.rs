@@ -90,7 +90,7 @@ impl Mended {
     pub(crate) fn with(self, found: Vec<Finding>) -> Vec<Finding> {
         let found: Vec<Finding> = found
             .into_iter()
-            .filter(|finding| !self.is_made(&finding.at))
+            .filter(|finding| !self.is_made(&finding.at) && !self.is_of_made_kind(finding))
             .map(|finding| self.as_written(finding))
             .collect();
         let mut all = self.findings;
@@ -150,6 +150,11 @@ impl Mended {
         if is_free {
             self.renamed.push((holder.to_vec(), to, from.clone()));
         }
+    }
+
+    /// True for a fault of a step as a whole whose `type` is not the author's.
+    fn is_of_made_kind(&self, finding: &Finding) -> bool {
+        finding.is_key && self.made.contains(&within(&finding.at, "type"))
     }
 
     fn is_made(&self, at: &At) -> bool {

@@ -27,9 +27,13 @@ const SYNONYMS: [(&str, &str); 8] = [
     ("retries", "retry"),
 ];
 
+/// Advice on a file that is no mapping.
+const BEGIN: &str =
+    "begin with `steps:` and a step below it, such as `first: { agent: agent_echo, text: hello }`";
+
 /// Advice on a time.
 const TIME: &str =
-    "write a number of seconds, or a time such as `500ms`, `30s`, `5m`, `2h` or `1d`";
+    "write a number of seconds, or a time such as `500ms`, `30s`, `1.5m`, `2h` or `1d`";
 
 /// Fields that are named where a field is not known, at most.
 const MAX_FIELDS: usize = 16;
@@ -70,6 +74,13 @@ fn describe(error: &ValidationError<'_>, document: &Value, all: &mut Vec<Misshap
         }
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
             match meant_branch(context, &at) {
+                Some([error]) if path(error) == at && is_of_words(error) => {
+                    let others = types_of(context, &at).join(" or ");
+                    describe(error, document, all);
+                    if let Some(last) = all.last_mut().filter(|_| !others.is_empty()) {
+                        last.finding.help += &format!(", or {others}");
+                    }
+                }
                 Some(branch) => branch.iter().for_each(|e| describe(e, document, all)),
                 None => all.push(replaced(no_branch(context, at, of, document))),
             }
@@ -77,7 +88,11 @@ fn describe(error: &ValidationError<'_>, document: &Value, all: &mut Vec<Misshap
         Kind::Type { kind } => {
             let (takes, is) = (expected(kind), of_kind(error.instance()));
             let message = format!("{name} takes {takes}; this is {is}");
-            let help = such_as(&takes, of, error.instance());
+            let (message, help) = match (at.is_empty(), error.instance().is_null()) {
+                (true, true) => ("there is nothing in this file".to_owned(), BEGIN.to_owned()),
+                (true, false) => (message, BEGIN.to_owned()),
+                (false, _) => (message, such_as(&takes, of, error.instance())),
+            };
             all.push(replaced(Finding::at(at, message, help)));
         }
         Kind::Enum { options } => {
@@ -157,6 +172,21 @@ fn meant_branch<'e>(
         (Some(branch), None) => Some(branch),
         _ => None,
     }
+}
+
+/// True if a value is none of some words.
+fn is_of_words(error: &ValidationError<'_>) -> bool {
+    matches!(error.kind(), Kind::Enum { .. } | Kind::Constant { .. })
+}
+
+/// The types that the branches take of a value of another type, in words.
+fn types_of(context: &[Vec<ValidationError<'static>>], at: &At) -> Vec<String> {
+    let errors = context.iter().flatten().filter(|error| path(error) == *at);
+    let types = errors.filter_map(|error| match error.kind() {
+        Kind::Type { kind } => Some(expected(kind)),
+        _ => None,
+    });
+    types.filter(|word| word != "nothing").collect()
 }
 
 /// The types of all branches, where it is not clear which one is meant.

@@ -234,6 +234,10 @@ fn other_word(name: &str) -> Option<(&'static str, &'static str)> {
             "nothing is written `none` in expressions",
             "write `none`, or `is defined` to ask if a value is there",
         ),
+        "secret" => (
+            "a secret can't be read here",
+            "secrets can stand in `text` and `input` of steps for agents, as `${secret.NAME}`",
+        ),
         "item" | "index" => (
             "the item of a loop is read as `loop.item`, its number as `loop.index`",
             "write `loop.` before it",

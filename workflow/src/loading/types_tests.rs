@@ -243,3 +243,108 @@ fn a_workflow_that_cannot_be_read_is_one_fault() {
     )]);
     assert_eq!(told, ["there is no step `nobody` here"]);
 }
+
+#[test]
+fn a_file_of_json_is_json() {
+    let json = "{\n  \"steps\": {\n    \"a\": { \"agent\": \"agent_echo\", \"text\": \"x\" }";
+    for (rest, message) in [
+        (
+            "\n    \"b\": { \"wait\": 1 }\n  }\n}",
+            "a comma is missing behind this",
+        ),
+        (",\n  }\n}", "a comma stands behind the last value"),
+        (
+            ",\n    // b\n    \"b\": { \"wait\": 1 }\n  }\n}",
+            "JSON has no comments",
+        ),
+        (
+            ",\n    'b': { \"wait\": 1 }\n  }\n}",
+            "JSON has double quotes alone",
+        ),
+        (
+            ",\n    b: { \"wait\": 1 }\n  }\n}",
+            "the name of a field stands in double quotes",
+        ),
+    ] {
+        let told = in_folder(&[("a.json", &format!("{json}{rest}"))]);
+        assert_eq!(told, [message], "{rest}");
+    }
+    assert_eq!(
+        in_folder(&[("a.json", &format!("{json}\n\t}}\n}}"))]),
+        [""; 0]
+    );
+    assert_eq!(
+        in_folder(&[("a.yaml", &format!("{json},\n  }}\n}}"))]),
+        [""; 0],
+        "YAML takes more"
+    );
+}
+
+#[test]
+fn slips_are_told_as_what_they_are() {
+    for (text, parts) in [
+        (
+            "input: { type: object, propertys: { x: { type: string } } }\nsteps: { a: { agent: agent_echo, text: x } }",
+            ["no word of JSON Schema", "did you mean `properties`?"],
+        ),
+        (
+            "input: { properties: { x: { tpye: string } } }\nsteps: { a: { agent: agent_echo, text: x } }",
+            ["`tpye` is no word of JSON Schema", "did you mean `type`?"],
+        ),
+        (
+            "input: { properties: { x: { items: { minLenght: 3 } } } }\nsteps: { a: { agent: agent_echo, text: x } }",
+            [
+                "`minLenght` is no word of JSON Schema",
+                "did you mean `minLength`?",
+            ],
+        ),
+        (
+            "steps: { a: { agent: agent_echo, text: x }, b: { agent: agent_echo, text: x, depends_on: [a], join: most } }",
+            [
+                "`join` can't be `most`",
+                "`all` or `any`, or a whole number",
+            ],
+        ),
+        (
+            "steps: { c: { if: 'secret.TOKEN == \"x\"', then: a }, a: { agent: agent_echo, text: x } }",
+            ["a secret can't be read here", "`text` and `input`"],
+        ),
+        (
+            "start_step: a\nsteps: { a: { type: lop, next_step: b }, b: { agent_name: agent_echo, input_mapping: {} } }",
+            ["`type` can't be `lop`", "did you mean `loop`?"],
+        ),
+        (
+            "steps: { a: { agent: agent_echo, text: x, for_each: [1, 2], max_items: 1 } }",
+            ["the list has 2 items, and at most 1", "`max_items`"],
+        ),
+        (
+            "steps: { a: { approve: '' } }",
+            ["`approve` is empty", "write something"],
+        ),
+        ("", ["there is nothing in this file", "begin with `steps:`"]),
+        (
+            "# a comment\n",
+            ["there is nothing in this file", "begin with `steps:`"],
+        ),
+    ] {
+        only(text, &parts);
+    }
+}
+
+#[test]
+fn a_time_may_be_a_part_of_its_unit() {
+    for (time, ms) in [
+        ("1.5s", 1_500),
+        ("0.25m", 15_000),
+        ("1.5", 1_500),
+        ("500ms", 500),
+        ("2h", 7_200_000),
+    ] {
+        let workflow = right(&format!("steps: {{ a: {{ wait: {time} }} }}"));
+        let crate::model::Work::Wait(wait) = workflow.graph.steps[0].work else {
+            panic!("{workflow:?}");
+        };
+        assert_eq!(wait, ms, "{time}");
+    }
+    only("steps: { a: { wait: 1.s } }", &["can't be `1.s`", "`1.5m`"]);
+}
