@@ -109,9 +109,20 @@ impl Budget {
     }
 }
 
+/// Words by which an error that went through other hands is known.
+const EXCEEDED: &str = "does not suffice";
+
+/// A number of these, in words.
+fn counted(number: u64, what: &str) -> String {
+    match (number, what.strip_suffix('s')) {
+        (1, Some(one)) => format!("1 {one}"),
+        _ => format!("{number} {what}"),
+    }
+}
+
 /// Error: a step would exceed this limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the budget of {limit} {what} does not suffice: {left} left, {wanted} needed")]
+#[error("the budget of {} {EXCEEDED}: {left} left, {wanted} needed", counted(*limit, what))]
 pub struct BudgetExceeded {
     /// Name of the limit.
     pub what: &'static str,
@@ -121,6 +132,13 @@ pub struct BudgetExceeded {
     pub left: u64,
     /// Minimum that the step needs.
     pub wanted: u64,
+}
+
+impl BudgetExceeded {
+    /// True if this failure of an agent tells that its share of a budget is used up.
+    pub fn is_told_by(failure: &str) -> bool {
+        failure.contains("the budget of ") && failure.contains(EXCEEDED)
+    }
 }
 
 /// A budget with its spent and reserved amounts.

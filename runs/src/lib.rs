@@ -33,7 +33,7 @@ pub mod workflow_step;
 mod world;
 
 pub use approval::{Approval, Decision};
-pub use budget::{Budget, Spent};
+pub use budget::{Budget, BudgetExceeded, Spent};
 pub use driver::{Command, DriveError, Driver, LeasedRun};
 pub use effect::{
     DelegationResult, Effect, EffectFailure, Handoff, Retry, SentHandoff, Step, ToolOutput,

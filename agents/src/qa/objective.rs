@@ -38,6 +38,17 @@ pub(super) fn check(text: &Text, objective: &str, language: Option<Language>) ->
     check.not_checked(evidence).ask("objective", question)
 }
 
+/// The check of what is asked for in words beside the objective; `None` where nothing is.
+pub(super) fn beside(asked_for: &str) -> Option<Check> {
+    let question = format!("Does the draft do what is asked for here? {asked_for}");
+    let check = || {
+        Check::new("brief", "Brief", 1.0)
+            .rule()
+            .ask("objective", question)
+    };
+    (!asked_for.is_empty()).then(check)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{super::check::Verdict, *};

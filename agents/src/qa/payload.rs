@@ -26,6 +26,8 @@ pub(super) struct Payload {
     pub(super) language: String,
     pub(super) platform_rules: Map<String, Value>,
     pub(super) brand_rules: Map<String, Value>,
+    /// A wish in words beside the objective; empty where there is none.
+    pub(super) asked_for: String,
     /// Fields of the brief that no other check is made of.
     pub(super) brief: Map<String, Value>,
     /// The people whom the text is for.
@@ -80,6 +82,10 @@ impl Payload {
         }
         let objective = fields.text("objective");
         let mut payload = Self {
+            asked_for: match (objective, fields.text("brief")) {
+                (objective, asked) if objective.is_empty() || objective == asked => String::new(),
+                (_, asked) => asked.to_owned(),
+            },
             audience: fields.text("audience").to_owned(),
             platform: fields.text("platform").to_owned(),
             unread: unread.map(|(name, _)| name.clone()).collect(),

@@ -52,6 +52,7 @@ impl Review {
         checks.extend(brand::checks(&text, &phrases, &payload.brand_rules));
         checks.extend(profile::check(&payload.client_profile));
         checks.extend(profile::readers(&payload.audience, &payload.platform));
+        checks.extend(objective::beside(&payload.asked_for));
         checks.extend(writer_brief::checks(&payload.brief));
         checks.extend(criteria::checks(&text, &phrases, &payload.criteria));
         name_apart(&mut checks);

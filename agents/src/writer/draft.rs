@@ -88,11 +88,13 @@ fn dropped(previous: &Value, draft: &Value) -> Option<String> {
     (!dropped.is_empty()).then(|| format!("not in the draft: {}", dropped.join(", ")))
 }
 
-/// The hashtags of the brief that a text does not have.
-fn unsaid_hashtags(material: &Material, text: &str) -> Option<String> {
+/// The hashtags and emoji of the brief that a text does not have.
+fn unsaid_marks(material: &Material, text: &str) -> Option<String> {
     let tags = material.all_hashtags(false).into_iter();
     let has = |tag: &String| text.split_whitespace().any(|word| word == tag);
-    let unsaid: Vec<String> = tags.filter(|tag| !has(tag)).collect();
+    let emoji = material.emoji.iter().filter(|emoji| !text.contains(*emoji));
+    let unsaid = tags.filter(|tag| !has(tag)).chain(emoji.cloned());
+    let unsaid: Vec<String> = unsaid.collect();
     (!unsaid.is_empty()).then(|| format!("left out: {}", unsaid.join(", ")))
 }
 
@@ -105,7 +107,7 @@ pub(super) fn computed(input: &Value) -> Value {
     let mut composed = compose(&material, previous, &wishes);
     composed
         .notes
-        .extend(unsaid_hashtags(&material, &composed.text));
+        .extend(unsaid_marks(&material, &composed.text));
     let unread = unread::parts(input);
     if !unread.is_empty() {
         let unread = unread.join(", ");

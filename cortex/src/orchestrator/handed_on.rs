@@ -3,10 +3,12 @@
 //! A part counts as handed on where a step's payload refers to it, or to something that it stands in, in a field that the agent's card names. What a model
 //! copied out of the payload counts as well, if it is the same value. All else nobody has looked at.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use agenthub_sdk::runs::plan::{Source, references};
 use serde_json::{Map, Value};
+
+use crate::chat::history::shorten;
 
 /// Keys and indexes that lead to a part of the payload.
 pub(super) type Path = Vec<String>;
@@ -72,17 +74,26 @@ pub(super) fn not_handed(payload: &Map<String, Value>, handed: &BTreeSet<Path>) 
     within(open)
 }
 
-/// The parts of the payload in whose place an output has another value under the same names, as `strategy` set `knobs.pace` to 0.2.
+/// The parts of the payload in whose place an output has another value under the same names, each with that value, as a strategy may set
+/// `knobs.pace` to 0.2.
 pub(super) fn replaced<'a>(
     payload: &Map<String, Value>,
-    outputs: impl IntoIterator<Item = (&'a str, &'a Value)>,
+    outputs: impl IntoIterator<Item = &'a Value>,
 ) -> Vec<String> {
-    let mut found = BTreeSet::new();
-    for (step, output) in outputs {
-        compare(payload, output, LEVELS, step, &mut found);
+    let mut found = BTreeMap::new();
+    for output in outputs {
+        compare(payload, output, LEVELS, &mut found);
     }
-    within(found.into_iter().collect())
+    let found = found.into_iter();
+    within(
+        found
+            .map(|(part, value)| format!("{part} (by {value})"))
+            .collect(),
+    )
 }
+
+/// The most tokens of a value that stands in the place of another.
+const MAX_VALUE_TOKENS: usize = 20;
 
 /// Levels of an output at which the payload's names are looked for.
 const LEVELS: usize = 3;
@@ -94,51 +105,47 @@ fn compare(
     payload: &Map<String, Value>,
     output: &Value,
     levels: usize,
-    step: &str,
-    found: &mut BTreeSet<String>,
+    found: &mut BTreeMap<String, String>,
 ) {
     let Some(fields) = output.as_object().filter(|_| levels > 0) else {
         return;
     };
     for (name, value) in fields {
         match payload.get(name) {
-            Some(given) => differing(given, value, &mut vec![name.clone()], step, found),
+            Some(given) => differing(given, value, &mut vec![name.clone()], found),
             None if name == METADATA => {}
-            None => compare(payload, value, levels - 1, step, found),
+            None => compare(payload, value, levels - 1, found),
         }
     }
 }
 
-fn differing(
-    given: &Value,
-    made: &Value,
-    path: &mut Path,
-    step: &str,
-    found: &mut BTreeSet<String>,
-) {
+fn differing(given: &Value, made: &Value, path: &mut Path, found: &mut BTreeMap<String, String>) {
     match (given, made) {
         (Value::Object(given), Value::Object(made)) => {
             for (name, given) in given {
                 if let Some(made) = made.get(name) {
                     path.push(name.clone());
-                    differing(given, made, path, step, found);
+                    differing(given, made, path, found);
                     path.pop();
                 }
             }
         }
         // A setting may be told with its definition.
         (Value::Number(_), Value::Object(made)) if made.contains_key("value") => {
-            differing(given, &made["value"], path, step, found);
+            differing(given, &made["value"], path, found);
         }
         (Value::Object(given), Value::Number(_)) if given.contains_key("value") => {
-            differing(&given["value"], made, path, step, found);
+            differing(&given["value"], made, path, found);
         }
         (Value::Null | Value::Array(_) | Value::Object(_), _) => {}
         (_, Value::Null | Value::Array(_) | Value::Object(_)) => {}
         (Value::Number(given), Value::Number(made)) if given.as_f64() == made.as_f64() => {}
         (Value::String(given), Value::String(made)) if given.trim() == made.trim() => {}
         (given, made) if given == made => {}
-        _ => _ = found.insert(format!("{} (by {step})", told(path))),
+        (_, made) => {
+            let made = shorten(&made.to_string(), MAX_VALUE_TOKENS);
+            found.entry(told(path)).or_insert(made);
+        }
     }
 }
 
@@ -318,21 +325,21 @@ mod tests {
             "language": "en",
             "draft": {"text": "as it was", "title": "T"},
         }));
-        let of = |output: Value| replaced(&payload, [("plan", &output)]);
+        let of = |output: Value| replaced(&payload, [&output]);
         let kept = json!({"strategy": {"knobs": {"pace": {"value": 0.8}, "warmth": {"value": 0.5}, "calm": 1.0}}});
         assert_eq!(of(kept), [""; 0]);
         let other = json!({"strategy": {"knobs": {"pace": {"value": 0.1}, "warmth": {"value": 0.4}}, "language": "de"}});
         assert_eq!(
             of(other),
             [
-                "knobs.pace.value (by plan)",
-                "knobs.warmth (by plan)",
-                "language (by plan)"
+                "knobs.pace.value (by 0.1)",
+                "knobs.warmth (by 0.4)",
+                "language (by \"de\")"
             ]
         );
         assert_eq!(
             of(json!({"draft": {"text": "another", "metadata": {"knobs": {"warmth": 0}}}})),
-            ["draft.text (by plan)"]
+            ["draft.text (by \"another\")"]
         );
         let told = json!({"x": {"metadata": {"knobs": {"warmth": 0}}}});
         assert_eq!(of(told), [""; 0]);

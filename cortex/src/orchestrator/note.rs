@@ -6,7 +6,10 @@ use agenthub_sdk::runs::{
 };
 use serde_json::{Value, json};
 
-use super::kept::{Review, WorkState};
+use super::{
+    kept::{Review, WorkState},
+    proposal::Refusal,
+};
 use crate::origin::CORTEX;
 
 pub(super) const PLANNING: &str = "planning";
@@ -53,9 +56,11 @@ pub(super) fn step_failed(step: &str, why: &str, state: WorkState) -> Value {
     json!({"type": "warning", "message": format!("step {step} came to nothing: {why}"), "data": data})
 }
 
-pub(super) fn refused(reason: &str) -> Value {
+pub(super) fn refused(refusal: &Refusal) -> Value {
+    let reason = refusal.reason();
     let message = format!("the orchestrator has to answer again: {reason}");
-    json!({"type": "warning", "message": message, "data": {"reason": reason}})
+    let data = json!({"reason": reason, "advice": refusal.advice()});
+    json!({"type": "warning", "message": message, "data": data})
 }
 
 /// A warning that something expected of a run did not happen.

@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 use super::{
     handoff::Instructions,
     kept::{Offered, Reached, WorkState},
-    proposal,
+    proposal::{self, Refusal},
     verdicts::{Standing, Verdicts},
 };
-use crate::{brief::Constraints, chat::prompt::Rejected};
+use crate::brief::Constraints;
 
 /// The rules that every orchestrator has.
 pub(super) const RULES: &str = include_str!("../../prompts/orchestrator.md");
@@ -24,6 +24,14 @@ const MAX_TEXT: usize = 600;
 const MAX_ITEMS: usize = 16;
 const MAX_LEVELS: usize = 6;
 const MAX_BYTES: usize = 4_000;
+
+/// An answer that was refused.
+#[derive(Clone, Debug)]
+pub(super) struct Rejected {
+    /// Its words, shortened.
+    pub(super) answer: String,
+    pub(super) refusal: Refusal,
+}
 
 /// Everything that a proposal is made from.
 pub(super) struct Prompt<'a> {
@@ -79,7 +87,10 @@ impl Prompt<'_> {
         }
         messages.push(PromptMessage::data("limits", self.limits()));
         if let Some(rejected) = self.rejected {
-            let value = json!({"answer": rejected.answer, "reason": rejected.reason});
+            let Rejected { answer, refusal } = rejected;
+            // What people may be told of it is apart from what the model can do.
+            let value =
+                json!({"answer": answer, "reason": refusal.to_string(), "told": refusal.reason()});
             messages.push(PromptMessage::data("rejected", value));
         }
         Request::new(messages).json(proposal::NAME, proposal::SCHEMA.clone())

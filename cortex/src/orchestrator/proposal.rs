@@ -3,7 +3,7 @@
 //! The union of ORC-5.1: a change of the plan, a handoff, or the end. What is read here is one of the three in form; whether the run's rules
 //! allow it is asked in `rules.rs` and, of plans, in `agenthub_runs::plan`.
 
-use std::sync::LazyLock;
+use std::{fmt, sync::LazyLock};
 
 use jsonschema::Validator;
 use serde_json::{Map, Value};
@@ -68,18 +68,51 @@ pub(super) struct Ending {
     pub(super) summary: String,
 }
 
-/// The fault that makes an answer unusable, in words that help the model to mend it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub(super) struct Refusal(String);
+/// The fault that makes an answer unusable, and what the model can do about it. People are told the fault alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Refusal {
+    reason: String,
+    advice: String,
+}
 
 impl Refusal {
     pub(super) fn new(reason: impl Into<String>) -> Self {
         let reason = reason.into();
-        Self(match reason.char_indices().nth(MAX_REASON) {
+        let reason = match reason.char_indices().nth(MAX_REASON) {
             Some((end, _)) => format!("{}…", &reason[..end]),
             None => reason,
-        })
+        };
+        Self {
+            reason,
+            advice: String::new(),
+        }
+    }
+
+    /// The same fault, with what the model can do about it.
+    pub(super) fn advising(self, advice: impl Into<String>) -> Self {
+        let advice = advice.into();
+        Self { advice, ..self }
+    }
+
+    /// The fault.
+    pub(super) fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// The advice to the model; empty if there is none.
+    pub(super) fn advice(&self) -> &str {
+        &self.advice
+    }
+}
+
+/// In words for the model.
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)?;
+        match self.advice.is_empty() {
+            true => Ok(()),
+            false => write!(f, ": {}", self.advice),
+        }
     }
 }
 

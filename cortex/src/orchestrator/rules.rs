@@ -186,15 +186,14 @@ impl Situation<'_> {
         if found.is_empty() {
             let agents: Vec<&str> = offers().map(|o| &*o.offer.agent).collect();
             let capability = &step.capability;
-            return Err(Refusal::new(match agents.is_empty() {
-                true => format!(
-                    "nobody here offers `{capability}`: change the plan, or finish and say so"
-                ),
-                false => format!(
+            return Err(match agents.is_empty() {
+                true => Refusal::new(format!("nobody here offers `{capability}`"))
+                    .advising("change the plan, or finish and say so"),
+                false => Refusal::new(format!(
                     "`{wanted}` does not offer `{capability}`; offered by {}",
                     agents.join(", ")
-                ),
-            }));
+                )),
+            });
         }
         Ok(found)
     }
@@ -209,9 +208,10 @@ impl Situation<'_> {
         };
         let most = self.constraints.execution_depth();
         match depth > most {
-            true => Err(Refusal::new(format!(
-                "the execution depth of {most} is reached: finish with the best that there is"
-            ))),
+            true => Err(
+                Refusal::new(format!("the execution depth of {most} is reached"))
+                    .advising("finish with the best that there is"),
+            ),
             false => Ok(depth),
         }
     }
@@ -232,16 +232,15 @@ impl Situation<'_> {
             false => &wanted,
         };
         let offers = |phase: &str| self.offers.iter().any(|o| o.offer.phase == phase);
-        let refused = |why: String| Err(Refusal::new(why));
         if reached.outputs.is_empty() {
             let capabilities: Vec<&str> =
                 self.offers.iter().map(|o| &*o.offer.capability).collect();
             return match self.insists || capabilities.is_empty() || self.turns_left <= 1 {
                 true => Ok(()),
-                false => refused(format!(
-                    "nothing was done yet; offered: {}. If none of these can help, finish again and say what is missing",
+                false => Err(Refusal::new("nothing was done").advising(format!(
+                    "offered are {}. If none of these can help, finish again and say what is missing",
                     capabilities.join(", ")
-                )),
+                ))),
             };
         }
         let form = rounds::best(reached, result.clone()).form;
@@ -249,15 +248,14 @@ impl Situation<'_> {
             // Another round would not have it checked.
             Standing::Met | Standing::Unchecked(_) => Ok(()),
             Standing::NotReviewed(why) if offers(QA) && self.turns_left > 2 => {
-                refused(format!("{why}: have it reviewed first"))
+                Err(Refusal::new(why).advising("have it reviewed first"))
             }
             Standing::Unmet(why)
                 if self.may_revise() && offers(GENERATION) && self.turns_left > 3 =>
             {
                 let (depth, most) = (reached.depth, self.constraints.execution_depth());
-                refused(format!(
-                    "{why}, and only {depth} of {most} rounds were used: plan another round"
-                ))
+                let why = format!("{why}, and only {depth} of {most} rounds were used");
+                Err(Refusal::new(why).advising("plan another round"))
             }
             Standing::Unmet(_) | Standing::NotReviewed(_) => Ok(()),
         }
@@ -309,6 +307,9 @@ pub(crate) fn misfit(schema: Option<&Value>, value: &Value) -> Option<String> {
 
 fn own_words(name: &str) -> Refusal {
     Refusal::new(format!(
-        "artifact `{name}` is not a reference to the output of a step, such as \"${{draft.output.text}}\": you write no part of the result yourself"
+        "artifact `{name}` is not a reference to the output of a step"
     ))
+    .advising(
+        "refer to one, as by \"${draft.output.text}\": you write no part of the result yourself",
+    )
 }

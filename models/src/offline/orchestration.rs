@@ -80,7 +80,12 @@ impl<'a> Board<'a> {
                 .as_f64()
                 .unwrap_or(0.0),
             limits: Limits::deserialize(&data("limits")).unwrap_or_default(),
-            rejected: data("rejected")["reason"].as_str().map(str::to_owned),
+            rejected: {
+                let rejected = data("rejected");
+                let told = ["told", "reason"].iter();
+                let mut told = told.filter_map(|field| rejected[*field].as_str());
+                told.next().map(str::to_owned)
+            },
         }
     }
 

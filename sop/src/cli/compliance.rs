@@ -127,8 +127,9 @@ fn counts(report: &Report) -> String {
             "{file} has no MUST, MUST NOT, SHOULD or SHOULD NOT, so there is nothing to check"
         );
     }
+    let s = if report.rules.len() == 1 { "" } else { "s" };
     format!(
-        "{} rules: {} kept, {} broken, {} not applicable, {} not checked",
+        "{} rule{s}: {} kept, {} broken, {} not applicable, {} not checked",
         report.rules.len(),
         counts.kept,
         counts.broken,

@@ -108,14 +108,21 @@ fn which(waiting: Vec<Approval>, run: &str, approval: Option<&str>) -> anyhow::R
     let found = meant(run, runs.chain(own))?;
     let run = found.as_deref().unwrap_or(run);
     let of_run = |a: &Approval| a.run_id == run || (approval.is_none() && a.id == run);
+    let of_this_run = |a: &&Approval| a.run_id == run;
+    let ids = waiting.iter().filter(of_this_run).map(|a| a.id.clone());
+    let ids: Vec<String> = ids.collect();
     let mut meant: Vec<Approval> = waiting
         .into_iter()
         .filter(|a| of_run(a) && approval.is_none_or(|id| a.id == id))
         .collect();
     match (meant.len(), approval) {
         (1, _) => Ok(meant.remove(0)),
-        (0, None) => bail!("nothing of {run} waits for a yes (any more)"),
-        (0, Some(id)) => bail!("approval {id} of run {run} does not wait for a yes (any more)"),
+        (0, Some(id)) if !ids.is_empty() => bail!(
+            "`{id}` was taken for the id of an approval, and of run {run} none with it waits for a yes: nothing was answered; \
+             what waits is {}. Words on why go with --comment",
+            ids.join(", ")
+        ),
+        (0, _) => bail!("nothing of {run} waits for a yes (any more): nothing was answered"),
         _ => {
             let ids: Vec<&str> = meant.iter().map(|a| a.id.as_str()).collect();
             bail!(
@@ -156,7 +163,17 @@ mod tests {
             ("r2", None, "say which: b, c"),
             ("r3", None, "nothing of r3"),
             ("r", None, "2 ids begin with `r`"),
-            ("r1", Some("b"), "approval b of run r1"),
+            (
+                "r1",
+                Some("too dear"),
+                "`too dear` was taken for the id of an approval, and of run r1 none with it waits for a yes: nothing was answered; what waits is a. \
+                 Words on why go with --comment",
+            ),
+            (
+                "r3",
+                Some("b"),
+                "nothing of r3 waits for a yes (any more): nothing was answered",
+            ),
         ] {
             let error = id(run, approval).expect_err(part).to_string();
             assert!(error.contains(part), "{error}");

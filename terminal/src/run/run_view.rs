@@ -192,6 +192,7 @@ impl View {
         match (self.tokens, self.calls) {
             (0, 0) => None,
             (_, 0) => Some(tokens),
+            (_, 1) => Some(format!("{tokens}, 1 call")),
             (_, calls) => Some(format!("{tokens}, {calls} calls")),
         }
     }

@@ -189,7 +189,7 @@ fn tokens_that_are_an_estimate_say_so() {
     ));
     assert_eq!(
         view.cost().as_deref(),
-        Some("about 7 tokens (an estimate), 1 calls")
+        Some("about 7 tokens (an estimate), 1 call")
     );
 }
 

@@ -171,8 +171,10 @@ fn one_knob_that_is_measured_does_not_stand_for_another_that_is_not() {
 /// spec: ORC-2.1, ORC-2.3
 #[test]
 fn readers_and_platform_are_rules_that_no_program_checks() {
-    let qa = reviewed(&json!({ "draft": "Text", "audience": "bakers", "platform": "LinkedIn" }));
-    for id in ["audience", "platform"] {
+    let qa = reviewed(&json!({
+        "draft": "Text", "audience": "bakers", "platform": "LinkedIn", "objective": "o", "brief": "Write of bread.",
+    }));
+    for id in ["audience", "platform", "brief"] {
         let check = check(&qa, id);
         assert_eq!(
             (&check["rule"], &check["verdict"]),

@@ -14,13 +14,13 @@ use super::{
     super::{
         kept::PlanningContext,
         note,
-        prompt::Prompt,
+        prompt::{Prompt, Rejected},
         proposal::{self, Action, Ending, Proposal, Refusal},
         rules::{Handover, Situation},
     },
     Play,
 };
-use crate::chat::{history::shorten, prompt::Rejected};
+use crate::chat::history::shorten;
 
 /// Times that the model is asked in one turn, at most.
 const TRIES: u32 = 3;
@@ -71,7 +71,8 @@ impl Play<'_> {
             let refusal = match self.facts.noted(&StepId::new(&*refused)) {
                 Some(noted) => {
                     last = proposal::parse(answer).ok();
-                    Refusal::new(noted["data"]["reason"].as_str().unwrap_or_default())
+                    let text = |field: &str| noted["data"][field].as_str().unwrap_or_default();
+                    Refusal::new(text("reason")).advising(text("advice"))
                 }
                 None => match self.accept(turn, seen, answer, &mut last)? {
                     // What ends with nothing ends for the reason why nothing could be begun.
@@ -88,15 +89,16 @@ impl Play<'_> {
                 last.as_ref().map(|p: &Proposal| &p.action),
                 Some(Action::Final(_))
             ) {
-                impossible.get_or_insert_with(|| refusal.to_string());
+                impossible.get_or_insert_with(|| refusal.reason().to_owned());
             }
-            self.note(&refused, note::refused(&refusal.to_string()))?;
+            self.note(&refused, note::refused(&refusal))?;
             rejected = Some(Rejected {
                 answer: shorten(answer, MAX_REJECTED_TOKENS),
-                reason: refusal.to_string(),
+                refusal,
             });
         }
-        let why = rejected.map(|r| r.reason).unwrap_or_default();
+        let why = rejected.map(|r| r.refusal.reason().to_owned());
+        let why = why.unwrap_or_default();
         Ok(match last.map(|proposal| proposal.action) {
             Some(Action::Final(ending)) if self.situation(turn, seen).is_harmless(&ending) => {
                 Accepted::Final(ending, Some(why))

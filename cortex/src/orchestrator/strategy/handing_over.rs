@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use agenthub_sdk::{
     model::STAND_IN,
     runs::{
-        Approval, Effect, Next, Step, StepResult,
+        Approval, BudgetExceeded, Effect, Next, Step, StepResult,
         plan::{Offer, PlanStep, Recovery},
     },
 };
@@ -233,7 +233,16 @@ impl Play<'_> {
             Some(_) => return Ok(Err(Unusable::Nothing("it was called back".to_owned()))),
         };
         if delegated.state != "completed" {
-            return Ok(Err(Unusable::Nothing(without_result(delegated))));
+            let why = without_result(delegated);
+            let whole = BudgetExceeded::is_told_by(&why)
+                .then(|| self.whole_budget())
+                .flatten();
+            let why = match whole {
+                // The agent knows its share alone.
+                Some(whole) => format!("{why}; that is its share of the run's budget of {whole}"),
+                None => why,
+            };
+            return Ok(Err(Unusable::Nothing(why)));
         }
         if let Some(why) = did_nothing(delegated) {
             return Ok(Err(Unusable::Nothing(why)));
@@ -254,6 +263,18 @@ impl Play<'_> {
             }),
             Some(faults) => Err(Unusable::Misfit(Misfit(faults))),
         })
+    }
+
+    /// The limits of the whole run, in words; `None` where it has none.
+    fn whole_budget(&self) -> Option<String> {
+        let budget = self.facts.account().budget();
+        let calls = budget.calls.map(|calls| match calls {
+            1 => "1 call".to_owned(),
+            calls => format!("{calls} calls"),
+        });
+        let tokens = budget.tokens.map(|tokens| format!("{tokens} tokens"));
+        let limits: Vec<String> = [calls, tokens].into_iter().flatten().collect();
+        (!limits.is_empty()).then(|| limits.join(" and "))
     }
 
     fn reviewed(

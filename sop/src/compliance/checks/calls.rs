@@ -4,7 +4,7 @@ use agenthub_sdk::runs::tool_loop::FIND_AGENTS;
 
 use super::{
     super::{Call, PassageKind, Transcript},
-    Checked,
+    CheckResult, Checked,
     names::Target,
     order::OrderFinding,
 };
@@ -144,7 +144,13 @@ impl Calls<'_> {
                     self.counted(std::slice::from_ref(first)),
                     then.name
                 );
-                Ok(OrderFinding::yes(evidence, Some(at)).lasting())
+                match self.0.is_over() {
+                    true => {
+                        let evidence = format!("{evidence}: there is no order to see");
+                        Err(Checked::Decided(CheckResult::not_checked(evidence)))
+                    }
+                    false => Ok(OrderFinding::yes(evidence, Some(at))),
+                }
             }
             (None, Some(at)) => Ok(OrderFinding::bad(self.never(&[first]), Some(at))),
             (Some(a), Some(b)) => {

@@ -209,7 +209,11 @@ pub(super) fn quality(bundle: &Value) -> String {
                 true => "",
                 false => "no criteria were given; ",
             };
-            format!("{none}{words}: this is the best there is")
+            let untaken = match untaken.is_empty() {
+                true => String::new(),
+                false => format!("; nobody took {untaken}"),
+            };
+            format!("{none}{words}{untaken}: this is the best there is")
         }
         (_, Some(words)) => {
             format!("{words}, but the constraints are NOT met: this is the best there is")

@@ -180,9 +180,12 @@ fn a_part_of_the_payload_that_a_step_puts_something_else_for_is_named() {
     let (text, quality) = ended(&mut stage(payload, made(thing, vec![])));
     assert_eq!(
         quality["replaced"],
-        json!(["size (by make)"]),
+        json!(["size (by \"large\")"]),
         "{quality:#}"
     );
     assert_eq!(quality["met"], false);
-    assert!(text.starts_with("replaced: `size (by make)`"), "{text}");
+    assert!(
+        text.starts_with("replaced: `size (by \"large\")`"),
+        "{text}"
+    );
 }

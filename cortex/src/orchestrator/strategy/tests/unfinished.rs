@@ -329,3 +329,40 @@ fn a_plan_that_the_budget_does_not_allow_is_the_reason() {
     );
     assert!(why.contains("calls"), "{why}");
 }
+
+/// spec: ORC-2.4, ORC-9
+#[test]
+fn a_run_whose_calls_are_used_up_says_so_in_words_for_people() {
+    for calls in 1..8 {
+        let mut stage = Stage::new(Model::Offline, passing_in_round(1));
+        stage.budget.calls = Some(calls);
+        let outcome = stage.play();
+        let told = format!("{outcome:?} {:?}", stage.noted("warning"));
+        for advice in ["finish again", "none of these can help", "reviewed first"] {
+            assert!(!told.contains(advice), "{calls}: {told}");
+        }
+    }
+}
+
+/// The agent knows its share alone.
+///
+/// spec: ORC-2.4
+#[test]
+fn a_share_of_the_budget_that_is_used_up_is_told_with_the_whole() {
+    let agents: Agents = Box::new(|handoff| DelegationResult {
+        agent: handoff.agent.clone(),
+        state: "failed".into(),
+        error: "the budget of 0 calls does not suffice: 0 left, 1 needed".into(),
+        ..DelegationResult::default()
+    });
+    let mut stage = Stage::new(Model::Offline, agents);
+    stage.budget.calls = Some(9);
+    let bundle = stage.bundle();
+    let why = bundle["quality"]["explanation"]
+        .as_str()
+        .unwrap_or_default();
+    assert!(
+        why.contains("that is its share of the run's budget of 9 calls"),
+        "{why}"
+    );
+}

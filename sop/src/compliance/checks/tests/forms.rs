@@ -53,11 +53,6 @@ fn rules_about_calls_are_kept_or_broken() {
             "researcher+critic",
         ),
         (
-            "You MUST ask the researcher before the critic.",
-            "researcher",
-            "critic",
-        ),
-        (
             "You MUST ask the critic before you answer.",
             "critic",
             "researcher",

@@ -91,6 +91,27 @@ fn everything_else_is_left_to_a_model() {
     undecided("The answer MUST be JSON.", &answering("```json\n{}\n```"));
 }
 
+/// spec: SOP-8.6
+#[test]
+fn an_order_of_which_one_party_was_never_called_is_not_checked() {
+    for rule in [
+        "You MUST ask the researcher before the critic.",
+        "You MUST ask the researcher before asking the critic.",
+    ] {
+        let (verdict, evidence) = found(rule, &calling("researcher")).expect(rule);
+        assert_eq!(verdict, NotChecked, "{rule}: {evidence}");
+        assert_eq!(
+            evidence,
+            "researcher was called once, critic never: there is no order to see"
+        );
+        assert_eq!(verdict_of_late(rule), Broken, "{rule}");
+    }
+}
+
+fn verdict_of_late(rule: &str) -> Verdict {
+    verdict(rule, &calling("critic")).expect("what comes first is missing")
+}
+
 #[test]
 fn a_purpose_is_not_understood_but_a_call_that_is_missing_is() {
     let rule = "You MUST ask the researcher for at least three sources.";
