@@ -101,6 +101,22 @@ pub fn contracts(card: &AgentCard) -> BTreeMap<String, Contract> {
     card.skills.iter().map(contract).collect()
 }
 
+/// The reason why the agent with this card refuses a task of this type: none of its skills goes by that name. `None` of a task without a type, and for
+/// an agent that names no skills.
+pub(crate) fn refusal(card: &AgentCard, wanted: &str) -> Option<String> {
+    let names =
+        |skill: &AgentSkill| [&*skill.id, &*skill.name, task_type(card, skill)].contains(&wanted);
+    if wanted.is_empty() || card.skills.is_empty() || card.skills.iter().any(names) {
+        return None;
+    }
+    let skills: Vec<&str> = card.skills.iter().map(|skill| &*skill.id).collect();
+    Some(format!(
+        "{} has no skill {wanted:?}; it has {}",
+        card.name,
+        skills.join(", ")
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,6 +150,23 @@ mod tests {
             ..Default::default()
         };
         assert_eq!(asked(nameless), "skill_0");
+    }
+
+    #[test]
+    fn a_task_for_a_skill_that_is_not_on_the_card_is_refused() {
+        let card: AgentCard = Card::new("a", "")
+            .skill(Skill::new("make", "Make things", ""))
+            .into();
+        for known in ["", "make", "Make things"] {
+            assert_eq!(refusal(&card, known), None, "{known}");
+        }
+        let why = refusal(&card, "paint").expect("it is not there");
+        assert!(
+            why.contains("\"paint\"") && why.ends_with("it has make"),
+            "{why}"
+        );
+        let bare: AgentCard = Card::new("a", "").into();
+        assert_eq!(refusal(&bare, "paint"), None);
     }
 
     /// spec: ORC-5.2

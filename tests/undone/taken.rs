@@ -1,6 +1,9 @@
 //! Messages that are addressed to nobody: who takes them, and nobody.
 
-use std::time::{Duration, Instant};
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use crate::harness::System;
 
@@ -64,4 +67,47 @@ fn data_without_a_task_type_is_for_the_skill_that_takes_it() {
     let wished = ask("writer", brief, "Write it in rhymes, please");
     assert!(wished.stdout.contains("The ferry sails"), "{wished:?}");
     assert_eq!(wished.code, Some(3), "nobody read the words: {wished:?}");
+}
+
+/// spec: HUB-5.2
+#[test]
+fn an_agent_refuses_a_skill_that_it_does_not_have() {
+    let (system, _up) = System::up();
+    let folder = system.folder().join("flows");
+    fs::create_dir_all(&folder).expect("the folder is ours");
+    let text = "name: fixed\nsteps:\n  a: { agent: agent_echo, text: hi }\n";
+    fs::write(folder.join("fixed.yaml"), text).expect("the folder is ours");
+    let file = "name = 'agent_words'\n[[skill]]\nid = 'count'\ndescription = 'Counts words'\n[[tool]]\nname = 'count_words'\n\
+        description = 'Counts the words of a text'\ncommand = ['sh', '-c', 'cat >/dev/null; echo 9 words']\n";
+    fs::write(system.folder().join("words.toml"), file).expect("the folder is ours");
+    let _served = system.start(&["workflow", "serve", "flows"]);
+    let _worker = system.start(&["agent", "run", "words.toml"]);
+    for (agent, skills) in [("fixed", "it has fixed"), ("agent_words", "it has count")] {
+        system.wait_online(agent);
+        let args = [
+            "publish",
+            "--to",
+            agent,
+            "--wait",
+            "--task-type",
+            "nosuchskill",
+            "count the words",
+        ];
+        let refused = system.run(&args, "");
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        for part in ["has no skill \"nosuchskill\"", skills] {
+            assert!(refused.stderr.contains(part), "{part}: {refused:?}");
+        }
+    }
+    let args = [
+        "publish",
+        "--to",
+        "agent_words",
+        "--wait",
+        "--task-type",
+        "count",
+        "count the words",
+    ];
+    let counted = system.run(&args, "");
+    assert_eq!(counted.code, Some(0), "{counted:?}");
 }

@@ -27,6 +27,7 @@ use world::TaskWorld;
 
 use crate::{
     AgentType, Beginning, Conductor, Failure, Identity, Peers, Reply, TaskContext,
+    contract::refusal,
     form::{Filled, Forms},
     hooks::HookChain,
     model::{self, LanguageModel},
@@ -123,6 +124,11 @@ impl Conductor for Thinking {
     fn begin(&self, task: &TaskContext) -> Result<Beginning, Failure> {
         if !is_request(task) {
             return Err(Failure::rejected("it is no request to this agent"));
+        }
+        // What is addressed to no one agent may be for whoever subscribes to its type.
+        let is_addressed = !task.routing().to_agent_id.is_empty();
+        if let Some(why) = refusal(&self.0.card, task.task_type()).filter(|_| is_addressed) {
+            return Err(Failure::rejected(why));
         }
         let mut asked = request::of(task.message())
             .ok_or_else(|| Failure::rejected("the message has neither text nor data"))?;

@@ -137,6 +137,11 @@ impl Conductor for OneWorkflow {
 
     /// spec: EXE-1.2, EXE-1.3
     fn begin(&self, task: &TaskContext) -> Result<Beginning, Failure> {
+        let (wanted, own) = (task.task_type(), &self.served.id);
+        if !(wanted.is_empty() || wanted == own) {
+            let why = format!("{own} has no skill {wanted:?}; it has {own}");
+            return Err(Failure::rejected(why));
+        }
         let asked = Asked::of(task.message());
         let Taken { input, unread } = taken(&self.served.workflow, asked)?;
         let workflow = self.served.document.clone();
