@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::{
-    harness::{Finished, System},
+    harness::{Finished, System, eventually},
     workflows::written,
 };
 
@@ -106,4 +106,31 @@ fn words_that_a_served_workflow_hands_to_nobody_are_named() {
     assert!(tasks.iter().any(|task| of_fixed(&task)), "{tasks:?}");
     let listed = system.run(&["tasks", "list"], "").stdout;
     assert!(listed.contains("completed, in part"), "{listed}");
+}
+
+/// spec: EXE-3.3
+#[test]
+fn who_is_waited_for_is_said_at_once() {
+    let (system, _up) = System::up();
+    let echo = system.start_echo("agent_away");
+    echo.kill();
+    eventually("it is offline", || {
+        let shown = system.run(&["agents", "show", "agent_away", "--json"], "");
+        shown.stdout.contains("AGENT_STATE_OFFLINE").then_some(())
+    });
+    let text = "name: patient\nsteps:\n  a: { agent: agent_away, text: hi }\n";
+    let file = written(&system, "patient.yaml", text);
+    let run = system.run(&["workflow", "run", &file], "");
+    assert_eq!(run.code, Some(1), "{run:?}");
+    let said = "agent_away is offline: a step for it waits";
+    assert!(run.stderr.contains(said), "{run:?}");
+    fs::create_dir_all(system.folder().join("flows")).expect("the folder is ours");
+    fs::write(system.folder().join("flows/patient.yaml"), text).expect("the folder is ours");
+    let _served = system.start(&["workflow", "serve", "flows"]);
+    system.wait_online("patient");
+    let called = system.run(&["publish", "--to", "patient", "--wait", "patient"], "");
+    assert_eq!(called.code, Some(1), "{called:?}");
+    let tasks = system.run(&["tasks", "show", "latest"], "").stdout
+        + &system.run(&["tasks", "list", "--json"], "").stdout;
+    assert!(tasks.contains("agent_away"), "{tasks}");
 }

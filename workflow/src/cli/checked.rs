@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use agenthub_documents::Fault;
+use agenthub_terminal::output;
 use serde_json::{Map, Value};
 
-use super::{input::GivenInput, offers::offers};
+use super::{input::GivenInput, offers::Known};
 use crate::loading::load_with_document;
 
 /// A workflow and its input, which fit each other.
@@ -28,8 +29,8 @@ pub async fn checked(
     file: &Path,
     input: Option<&str>,
 ) -> anyhow::Result<Result<Checked, Vec<Fault>>> {
-    let offers = offers(hub).await?;
-    let (workflow, document) = match load_with_document(file, Some(&offers)) {
+    let known = Known::on(hub).await?;
+    let (workflow, document) = match load_with_document(file, Some(&known.offers)) {
         Ok(loaded) => loaded,
         Err(faults) => return Ok(Err(faults)),
     };
@@ -38,6 +39,11 @@ pub async fn checked(
         Ok(input) => input,
         Err(faults) => return Ok(Err(faults)),
     };
+    for agent in known.away(&workflow) {
+        output::aside(output::plain(&format!(
+            "{agent} is offline: a step for it waits for a moment, and fails if it does not come"
+        )));
+    }
     let mut fields = match document {
         Value::Object(fields) => fields,
         _ => Map::new(),

@@ -6,7 +6,7 @@ use agenthub_documents::Fault;
 use agenthub_terminal::{connect, faults, output};
 use serde_json::json;
 
-use super::{args::Validate, offers::offers};
+use super::{args::Validate, offers::Known};
 use crate::{loading::load, model::Workflow};
 
 /// Says all that is wrong with the files.
@@ -14,7 +14,7 @@ pub(super) async fn run(args: &Validate, hub: &str) -> anyhow::Result<ExitCode> 
     let is_named = args.hub.is_named(hub);
     let is_asked = !args.offline && (is_named || connect::listens(hub).await);
     let offers = match is_asked {
-        true => Some(offers(hub).await?),
+        true => Some(Known::on(hub).await?.offers),
         false => None,
     };
     let mut workflows: Vec<Workflow> = Vec::new();

@@ -60,6 +60,11 @@ impl Progress {
         }
     }
 
+    /// Publishes a line of its own. Never waits.
+    pub(super) fn say(&self, line: String) {
+        self.give(Job::Line(line));
+    }
+
     /// Waits until all lines have been published, for at most 2 s.
     pub(super) async fn caught_up(&self) {
         let (done, is_done) = oneshot::channel();

@@ -1,6 +1,6 @@
 //! The world that a workflow acts in: the agents of the hub, and people.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, convert::Infallible, future::pending, sync::Arc, time::Duration};
 
 use agenthub_sdk::{
     TaskContext,
@@ -13,6 +13,7 @@ use agenthub_sdk::{
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::time::sleep;
 
 use super::{
     breakers::Breakers,
@@ -27,6 +28,9 @@ use crate::{
     reading::breakers_of,
     strategy::{EVENT, EventQuery},
 };
+
+/// Time for which an agent that is asked may be away before its caller hears of it.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// The world of one run.
 pub(super) struct RunWorld {
@@ -139,9 +143,33 @@ impl RunWorld {
         tokio::select! {
             biased;
             delegated = handed.ended() => Ok(delegated),
+            never = self.watch(agent) => match never {},
             () = directory.gone(agent) => {
                 self.task.recall(sent).await;
                 Ok(away(agent, format!("{agent} went away")))
+            }
+        }
+    }
+
+    /// Says to the caller that an agent which is asked has been away for a moment. Never ends.
+    async fn watch(&self, agent: &str) -> Infallible {
+        let Some(progress) = &self.progress else {
+            return pending().await;
+        };
+        let directory = self.task.client().directory();
+        let mut changed = directory.changed();
+        loop {
+            let is_away = || directory.get(agent).is_some_and(|entry| !entry.online);
+            if is_away() {
+                sleep(SILENCE).await;
+                if is_away() {
+                    progress.say(format!(
+                        "{agent} is offline: it is waited for, and its step fails if it does not come back"
+                    ));
+                }
+            }
+            if changed.changed().await.is_err() {
+                return pending().await;
             }
         }
     }
@@ -289,8 +317,6 @@ impl World for RunWorld {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use agenthub_sdk::{
         Agent, Card, Delegation, Failure, Skill, runs::journal::MemoryJournal, testing::TestHub,
     };
