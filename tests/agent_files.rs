@@ -21,24 +21,25 @@ fn a_file_is_checked_without_a_hub() {
     assert!(fine.stdout.contains("count_words"), "{fine:?}");
 
     write(&system, "wrong.toml", "name = 'a'\n[limits]\nturn = 3\n");
-    for command in ["check", "run"] {
+    let codes = [("check", 1), ("run", 2)];
+    for (command, code) in codes {
         let wrong = system.run(&["agent", command, "wrong.toml"], "");
-        assert_eq!(wrong.code, Some(1), "{wrong:?}");
+        assert_eq!(wrong.code, Some(code), "{wrong:?}");
         for part in ["wrong.toml:3:1", "unknown field `turn`", "`turns`"] {
             assert!(wrong.stderr.contains(part), "{part}: {wrong:?}");
         }
     }
     write(&system, "model.toml", "name = 'a'\nmodel = 'nobody/m'\n");
     let wrong = check("model.toml");
-    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    assert_eq!(wrong.code, Some(1), "{wrong:?}");
     assert!(
         wrong.stderr.contains("model.toml: ") && wrong.stderr.contains("nobody"),
         "{wrong:?}"
     );
     write(&system, "taken.toml", "name = 'Cortex'\n");
-    for command in ["check", "run"] {
+    for (command, code) in codes {
         let taken = system.run(&["agent", command, "taken.toml"], "");
-        assert_eq!(taken.code, Some(1), "{taken:?}");
+        assert_eq!(taken.code, Some(code), "{taken:?}");
         assert!(
             taken.stderr.contains("cannot be called \"Cortex\""),
             "{taken:?}"
@@ -102,7 +103,7 @@ fn a_worker_takes_its_tools_from_a_file_and_has_its_data_folder_alone() {
         ],
         "",
     );
-    assert_eq!(wrong.code, Some(1), "{wrong:?}");
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
     assert!(wrong.stderr.contains("nobody.md"), "{wrong:?}");
 }
 

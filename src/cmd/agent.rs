@@ -8,7 +8,7 @@ use agenthub_cortex::CORTEX;
 use agenthub_mcp::toolshed::Toolshed;
 use agenthub_proto::slug::slug;
 use agenthub_sdk::{AgentBuilder, AgentType, RunningAgent, durable::Telemetry};
-use agenthub_terminal::{connect::until_there, output, stop::Signals};
+use agenthub_terminal::{connect::until_there, output, stop::Signals, usage::WrongUsage};
 use anyhow::{Context, anyhow, bail};
 
 use crate::{
@@ -33,12 +33,20 @@ pub(super) async fn run(args: Agent, settings: &Settings) -> anyhow::Result<()> 
         Agent::Strategy(args) => return specialise(Specialist::Strategy, args, settings).await,
         Agent::Writer(args) => return specialise(Specialist::Writer, args, settings).await,
         Agent::Qa(args) => return specialise(Specialist::Qa, args, settings).await,
-        Agent::Check { file, .. } => return check(&file, flag.as_deref(), settings).await,
-        Agent::Supervisor(args) => outlined(AgentType::Supervisor, args)?,
-        Agent::Worker(args) => outlined(AgentType::Worker, args)?,
-        Agent::Run { file, .. } => Definition::of_file(&file)?,
+        Agent::Check { file, .. } => {
+            // All that is wrong with the file is what the check came to.
+            let checked = check(&file, flag.as_deref(), settings).await;
+            return checked.map_err(|error| anyhow!("{error:#}"));
+        }
+        Agent::Supervisor(args) => outlined(AgentType::Supervisor, args),
+        Agent::Worker(args) => outlined(AgentType::Worker, args),
+        Agent::Run { file, .. } => Definition::of_file(&file),
     };
-    check_name(&definition.name)?;
+    let definition = definition.and_then(|definition| {
+        check_name(&definition.name)?;
+        Ok(definition)
+    });
+    let definition = definition.map_err(|error| WrongUsage(format!("{error:#}")))?;
     let toolshed = Toolshed::new(&settings.servers, &settings.names);
     let ended = think(definition, flag.as_deref(), settings, &toolshed).await;
     // Where the agent could not start, its servers may have.

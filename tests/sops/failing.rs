@@ -202,7 +202,7 @@ fn an_agent_that_cannot_start_fails_as_one_that_was_asked_does() {
     }
 
     let gone = system.run(&["sop", "ask", "--json", "gone", "hello"], "");
-    failure(&gone);
+    assert_eq!(gone.code, Some(2), "{gone:?}");
     let value = json_of(&gone);
     assert_eq!(value["ok"], false, "{value:#}");
     assert_eq!(value["faults"][0]["file"], "gone", "{value:#}");

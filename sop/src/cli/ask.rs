@@ -17,8 +17,7 @@ use std::{
 };
 
 use agenthub_sdk::{Agent, Client, Delegation, Error, Outcome, Pending};
-use agenthub_terminal::{calls, output, stop::Signals};
-use anyhow::{anyhow, bail};
+use agenthub_terminal::{calls, output, stop::Signals, usage::WrongUsage};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 use uuid::Uuid;
@@ -58,13 +57,13 @@ pub(super) async fn run(
     let told = ShownFaults::default();
     let result = asked(&args, settings, &told, program).await;
     let faults = told.faults();
-    let error = match &result {
-        Ok(Some(code)) => return Ok(*code),
-        Ok(None) => {
-            let error = faults.iter().find(|fault| fault.is_error());
-            error.map(ToString::to_string).unwrap_or_default()
-        }
-        Err(error) => format!("{error:#}"),
+    let fault = faults.iter().find(|fault| fault.is_error());
+    let fault = fault.map(ToString::to_string);
+    let error = match (&result, fault) {
+        (Ok(Some(code)), _) => return Ok(*code),
+        (Ok(None), fault) => fault.unwrap_or_default(),
+        (Err(error), Some(fault)) if error.is::<WrongUsage>() => fault,
+        (Err(error), _) => format!("{error:#}"),
     };
     if args.json {
         let refused = json!({"ok": false, "error": error, "faults": faults});
@@ -80,24 +79,25 @@ async fn asked(
     told: &ShownFaults,
     program: &Arc<dyn Program>,
 ) -> anyhow::Result<Option<ExitCode>> {
-    let request = request(args)?;
+    let wrong = |why: String| anyhow::Error::from(WrongUsage(why));
+    let request = request(args).map_err(|error| wrong(format!("{error:#}")))?;
     let found = match look(&args.dir(), settings) {
         Ok(found) => found,
         Err(faults) => {
             told.show(faults);
-            return Ok(None);
+            return Err(wrong("nothing was asked".to_owned()));
         }
     };
     let leads = &found.leads;
-    let data = inputs(&leads.schema, &args.inputs).map_err(|why| anyhow!(why))?;
+    let data = inputs(&leads.schema, &args.inputs).map_err(wrong)?;
     // What is not given as data, the request may say in words.
     if let Some(data) = &data
         && let Some(name) = missing(&leads.schema, data).first()
     {
-        bail!(
+        return Err(wrong(format!(
             "{} needs the input {name}: give it with --input {name}=…",
             leads.name
-        );
+        )));
     }
     let question = Question {
         args,
