@@ -334,8 +334,10 @@ impl State {
                 self.forget_request(&u.task_id);
             }
             Some(Payload::ArtifactUpdate(u)) => self.tasks.apply_artifact(u, assignee),
-            _ => {}
+            _ => return,
         }
+        let task = published.event.task_id();
+        self.tasks.set_changed_at(task, record.position);
     }
 }
 

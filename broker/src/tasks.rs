@@ -36,6 +36,7 @@ pub(crate) use self::{
 use crate::{
     dedupe::{Fingerprint, PublishOutcome},
     id::{AgentId, TaskId},
+    log::Position,
     steps::step,
 };
 
@@ -117,6 +118,13 @@ impl Tasks {
     pub(crate) fn set_made_by(&mut self, task: &str, made_by: MadeBy) {
         if let Some(entry) = self.live.get_mut(task) {
             entry.made_by = Some(made_by);
+        }
+    }
+
+    /// Sets the position in the log of a task's last change.
+    pub(crate) fn set_changed_at(&mut self, task: &str, position: Position) {
+        if let Some(entry) = self.live.get_mut(task) {
+            entry.changed_at = position;
         }
     }
 

@@ -188,7 +188,7 @@ impl AgentHub for HubService {
             .hub
             .task(&caller(), &request.task_id, request.history_length)
             .await;
-        let (task, as_of) = self.settled(task).await?.into_inner();
+        let (task, as_of) = task.map_err(status)?;
         let mut answer = Response::new(task);
         if let Ok(as_of) = as_of.parse() {
             answer.metadata_mut().insert(AS_OF, as_of);

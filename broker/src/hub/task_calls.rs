@@ -19,28 +19,59 @@ use crate::{
     tasks::{Content, Query, Tasks, shown, with_history},
 };
 
+/// A task that was asked for.
+struct Found {
+    task: Task,
+    /// Position as of which it is so.
+    as_of: String,
+    /// All of it is durable.
+    is_durable: bool,
+}
+
 impl Hub {
-    /// A task, and the position as of which it is so.
+    /// A task, and the position as of which it is so. Waits until what it answers is durable, see [`settled`](Self::settled).
     pub(crate) async fn task(
         &self,
         caller: &Caller,
         id: &str,
         history: i32,
     ) -> Result<(Task, String), Error> {
+        let found = self.found(caller, id, history).await;
+        if !found.as_ref().is_ok_and(|found| found.is_durable) {
+            self.settled().await;
+        }
+        found.map(|found| (found.task, found.as_of))
+    }
+
+    async fn found(&self, caller: &Caller, id: &str, history: i32) -> Result<Found, Error> {
         decide(Call::GetTask, caller, "")?;
         limits::required("task_id", id)?;
-        let (content, as_of) = self.content(id)?;
+        let (content, as_of, is_durable) = {
+            let core = self.core();
+            let known = core.state.tasks.get(id).ok_or_else(task_not_found)?;
+            // Its last change is durable, and so is what became of it by then: later records of others need not be.
+            let safe = core.safe();
+            let is_durable = known.changed_at().is_some_and(|at| at <= safe);
+            let as_of = match is_durable {
+                true => safe,
+                false => core.last(),
+            };
+            (known.content(), core.log.id().token(as_of), is_durable)
+        };
         let mut found = self.read(vec![content]).await?;
         // A task may have been removed meanwhile.
         let task = found.pop().filter(|task| task.id == id);
-        let task = with_history(task.ok_or_else(task_not_found)?, history);
-        Ok((task, as_of))
+        Ok(Found {
+            task: with_history(task.ok_or_else(task_not_found)?, history),
+            as_of,
+            is_durable,
+        })
     }
 
-    fn content(&self, id: &str) -> Result<(Content, String), Error> {
+    fn content(&self, id: &str) -> Result<Content, Error> {
         let core = self.core();
         let known = core.state.tasks.get(id).ok_or_else(task_not_found)?;
-        Ok((known.content(), core.log.id().token(core.last())))
+        Ok(known.content())
     }
 
     /// The tasks of these contents, in order, decoded or read from the log. Missing ones are left out.
@@ -93,7 +124,7 @@ impl Hub {
             let _ = stopped.await;
         }
         self.synced().await?;
-        let mut found = self.read(vec![self.content(id)?.0]).await?;
+        let mut found = self.read(vec![self.content(id)?]).await?;
         found.pop().ok_or_else(task_not_found)
     }
 

@@ -14,7 +14,10 @@ use super::{
     entry::{self, Body, Entry},
     status_order::Nanos,
 };
-use crate::id::{AgentId, TaskId};
+use crate::{
+    id::{AgentId, TaskId},
+    log::Position,
+};
 
 impl Tasks {
     /// Applies a message: it creates its task or joins its history.
@@ -61,6 +64,7 @@ impl Tasks {
             status_at: Nanos::of(timestamp(time)),
             made_by: None,
             changed: 0,
+            changed_at: Position(0),
         };
         entry.set_metadata("requester", &routing.from_agent_id);
         entry.set_metadata("task_type", message.task_type());

@@ -13,6 +13,7 @@ use super::{known::Content, status_order::Nanos};
 use crate::{
     dedupe::{Fingerprint, PublishOutcome},
     id::{AgentId, TaskId},
+    log::Position,
 };
 
 /// The publish that created a task.
@@ -36,6 +37,8 @@ pub(crate) struct Entry {
     pub(super) bytes: usize,
     /// Number of its last change, counted over all tasks.
     pub(super) changed: u64,
+    /// Position of that in the log; 0 if it was there before the start of the process.
+    pub(super) changed_at: Position,
 }
 
 /// The task itself. An ended one takes a tenth of the memory when encoded.

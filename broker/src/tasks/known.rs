@@ -76,6 +76,14 @@ impl<'a> Known<'a> {
         made_by.map(|(_, seen)| seen.position)
     }
 
+    /// Position of its last change, if known; 0 if that was before the start of the process.
+    pub(crate) fn changed_at(self) -> Option<Position> {
+        match self {
+            Self::Live(entry) => Some(entry.changed_at),
+            Self::Settled(_) => None,
+        }
+    }
+
     pub(crate) fn parties(self) -> Parties {
         Parties {
             requester: self.requester().clone(),

@@ -11,7 +11,10 @@ use super::{
     settled::Ended,
     status_order::Nanos,
 };
-use crate::id::{AgentId, TaskId};
+use crate::{
+    id::{AgentId, TaskId},
+    log::Position,
+};
 
 /// A task with its additional state.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,6 +77,7 @@ impl Tasks {
             made_by: saved.made_by,
             bytes: saved.bytes,
             changed: saved.changed,
+            changed_at: Position(0),
         };
         self.by_change.insert(entry.changed, id.clone());
         if entry.is_terminal() {

@@ -1,10 +1,14 @@
 use std::time::Duration;
 
+use agenthub_proto::a2a::{Message, Role};
 use futures_util::FutureExt;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::*;
-use crate::{RetainedLog, Settings, Storage};
+use crate::{
+    RetainedLog, Settings, Storage,
+    hub::{Body, Repetition},
+};
 
 /// Delay until records are durable.
 const DELAY: Duration = Duration::from_secs(1);
@@ -43,6 +47,51 @@ async fn registering(service: &HubService) -> AbortOnDropHandle<()> {
         tokio::task::yield_now().await;
     }
     AbortOnDropHandle::new(registered)
+}
+
+/// Reads a task.
+async fn get(service: &HubService, task: &str) -> Result<Response<Task>, Status> {
+    let request = GetTaskRequest {
+        task_id: task.to_owned(),
+        history_length: 0,
+    };
+    service.get_task(Request::new(request)).await
+}
+
+/// A task is answered once its last change is durable, whatever else is not.
+///
+/// promise 1
+#[tokio::test(start_paused = true)]
+async fn a_task_waits_for_its_own_changes_alone() {
+    let service = service();
+    let publish = async |task: &str, id: &str| {
+        let message = Message {
+            task_id: task.to_owned(),
+            message_id: id.to_owned(),
+            ..Message::new(Role::User, "text")
+        };
+        let routing = AgentEventMetadata {
+            from_agent_id: "asker".to_owned(),
+            to_agent_id: "echo".to_owned(),
+            ..AgentEventMetadata::default()
+        };
+        let (caller, hub) = (caller(), &service.hub);
+        let receipt = hub.publish(&caller, Body::Message(message), routing, Repetition::Accept);
+        receipt.expect("it is good").safe_at
+    };
+    publish("t", "one").await;
+    assert!(waits(get(&service, "t")).await, "it is new");
+    let safe_at = publish("t", "two").await;
+    assert!(waits(get(&service, "t")).await, "it has changed");
+
+    publish("another", "three").await;
+    assert!(service.hub.synced().now_or_never().is_none());
+    let answer = get(&service, "t").now_or_never().expect("it is durable");
+    let answer = answer.expect("it is there");
+    let as_of = answer.metadata().get(AS_OF).expect("it says so");
+    assert_eq!(*as_of, service.hub.log().token(safe_at));
+    assert_eq!(answer.into_inner().history.len(), 2);
+    service.hub.stop().await;
 }
 
 /// promise 1
