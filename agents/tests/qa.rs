@@ -137,7 +137,7 @@ async fn a_draft_that_fails_passes_once_its_issues_are_mended() {
     assert_eq!(first["qa"]["pass"], false);
     assert!(
         outcome.text.starts_with(
-            "The draft does not pass: 10 of 14 checks were made. The score of these is 0."
+            "The draft does not pass: 10 of 15 checks were made. The score of these is 0."
         ),
         "{}",
         outcome.text

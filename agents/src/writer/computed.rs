@@ -70,6 +70,7 @@ mod tests {
             json!({"writerBrief": {"description": "The ferry sails.", "clientBrief": "It is fast."}}),
             json!({"writerBrief": {"description": "The ferry sails.", "constraints": {"maxCharacters": 20}}}),
             json!({"previousDraft": {"text": "The ferry sails.", "title": "Ferry"}}),
+            json!({"previousDraft": "The harbour is shut."}),
             json!({"knobs": {"warmth": 0.9}}),
             json!({"brandRules": {"voice": "calm"}}),
         ] {

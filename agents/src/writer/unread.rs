@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::material::{is_read, unwrapped};
+use super::material::{Material, is_read, unwrapped};
 use crate::{fields::FORBIDDEN, qa::Knobs};
 
 /// Fields of the request that are read as a whole, or as far as the wishes tell (`wishes.rs`).
@@ -21,7 +21,12 @@ pub(super) fn parts(input: &Value) -> Vec<String> {
         match &**name {
             _ if !says_something(value) || READ.contains(&&**name) => {}
             "writerBrief" => unread.extend(of_brief(input, unwrapped(value))),
-            "previousDraft" => unread.extend(of_draft(value)),
+            "previousDraft" => {
+                unread.extend(of_draft(value));
+                if is_brief_left(input, value) {
+                    unread.push("writerBrief".to_owned());
+                }
+            }
             "knobs" => unread.extend(unmeasured("", value)),
             "brandRules" => unread.extend(unknown_rules("", value)),
             _ => unread.push(name.clone()),
@@ -68,6 +73,16 @@ fn of_draft(draft: &Value) -> Vec<String> {
         }
         _ => vec!["previousDraft".to_owned()],
     }
+}
+
+/// True if a draft stays as it was, as no notes say what to change, and lacks something of the brief.
+fn is_brief_left(input: &Value, draft: &Value) -> bool {
+    let text = draft.as_str().or_else(|| draft["text"].as_str());
+    let text = text.unwrap_or_default();
+    let material = Material::read(&input["writerBrief"]);
+    let mut sentences = material.sentences.iter();
+    !says_something(&input["revisionNotes"])
+        && sentences.any(|(_, sentence)| !text.contains(sentence.as_str()))
 }
 
 /// The knobs that are set and that no measure tells.
