@@ -70,7 +70,7 @@ The file and the input are checked before anything starts, against the agents th
 `agenthub runs watch ID` comes back to it. Where no hub listens at the default address, the hub and the agents run in this process for the time of \
 the run, on the data folder of `agenthub up`.
 
-Exit codes: 0 the workflow has completed; 1 it has failed; 2 the file or the input is wrong, and nothing was started; 130 left before the end.";
+Exit codes: 0 the workflow has completed; 1 it has failed; 2 the file or the input is wrong, and nothing was started; 3 it has completed, in part; 130 left before the end.";
 
 impl Layers for Workflow {
     type Layer = Layer;

@@ -11,7 +11,7 @@ use agenthub_sdk::{
     durable::{ExecuteError, Executed, ExecutedRun, Telemetry},
     runs::{RunId, RunOutcome},
 };
-use agenthub_terminal::{connect::until_there, output, stop::Signals};
+use agenthub_terminal::{connect::until_there, output, partial, stop::Signals};
 use agenthub_workflow::executors::{NO_JOURNAL, Place, execute};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -99,7 +99,20 @@ async fn one(args: &Executor, settings: &Settings) -> anyhow::Result<ExitCode> {
 /// Exit code of an executor, and its last words.
 fn told(run: &RunId, executed: Result<Executed, ExecuteError>) -> (u8, Option<String>) {
     match executed {
-        Ok(Executed::Over(RunOutcome::Completed { .. })) => (0, None),
+        Ok(Executed::Over(outcome @ RunOutcome::Completed { .. })) => match outcome.shortfall() {
+            None => (0, None),
+            Some(lacks) => {
+                let code = match lacks.is_nothing() {
+                    true => 1,
+                    false => partial::EXIT_CODE,
+                };
+                let why = lacks.in_words();
+                (
+                    code,
+                    Some(format!("run {run} has completed, in part: {why}")),
+                )
+            }
+        },
         Ok(Executed::Over(RunOutcome::Failed { error })) => {
             (1, Some(format!("run {run} has failed: {error}")))
         }
@@ -176,5 +189,34 @@ async fn serve_all(args: &ServeExecutors, settings: &Settings) -> anyhow::Result
             agenthub_workflow::NAME
         ),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agenthub_sdk::{model::Undone, runs::Shortfall};
+
+    use super::*;
+
+    #[test]
+    fn a_run_done_in_part_is_not_told_as_done() {
+        let run = RunId::new("r");
+        let over = |undone: Option<Undone>| {
+            let lacks = undone.map(|undone| {
+                let results = vec![json!({"agent": "oven", "state": "completed", "lacks": "salt"})];
+                Box::new(Shortfall::new(Some(undone), results))
+            });
+            let outcome = RunOutcome::Completed {
+                text: "bread".to_owned(),
+                data: json!({"output": "bread"}),
+                lacks,
+            };
+            told(&run, Ok(Executed::Over(outcome)))
+        };
+        assert_eq!(over(None), (0, None));
+        let (code, said) = over(Some(Undone::Part));
+        assert_eq!(code, 3);
+        assert!(said.is_some_and(|said| said.contains("in part: ")));
+        assert_eq!(over(Some(Undone::All)).0, 1);
     }
 }
