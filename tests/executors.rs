@@ -369,6 +369,39 @@ fn what_serves_executors_and_the_hub_alone_may_be_killed() {
     }
 }
 
+/// What a run that is given up has done is taken back, by an executor that lives.
+///
+/// spec: EXE-1.4
+#[test]
+fn what_a_run_did_whose_executors_died_is_taken_back() {
+    let (system, _up, _worker, _) = staged();
+    let file = written(
+        &system,
+        "undone.yaml",
+        "steps:\n  one: { agent: worker, text: one, compensate: { agent: worker, skill: work, text: 'undo ${one.output.text}' } }\n  \
+         two: { agent: worker, text: two, depends_on: [one] }\n",
+    );
+    let run = begun(&system, &file, "{}");
+    let one = fresh(&system, &[]);
+    let_go(system.folder(), &one);
+    let two = fresh(&system, std::slice::from_ref(&one));
+    let mut killed = Vec::new();
+    for _ in 0..7 {
+        let pid = eventually("it has another executor", || {
+            let mut found = executors(&run).into_iter();
+            found.find(|pid| !killed.contains(pid))
+        });
+        kill_process(pid);
+        killed.push(pid);
+    }
+    let undo = fresh(&system, &[one, two]);
+    let_go(system.folder(), &undo);
+    let ended = in_state(&system, &run, "failed");
+    let error = ended["error"].as_str().expect("an error");
+    assert!(error.contains("ended again and again"), "{ended}");
+    assert!(error.ends_with("; taken back: one"), "{ended}");
+}
+
 /// A run whose executors cannot live is given up, and others go on.
 ///
 /// spec: EXE-1.4, EXE-1.5

@@ -21,6 +21,10 @@ const REUSED: &str = "reused";
 /// Name of the wait for the end of the whole run's time.
 pub const TIME_LIMIT: &str = "time-limit";
 
+/// Name of the note that a run is given up: what it did is taken back, for the reason in the field `why`. No step of a file has a name that
+/// begins with that of the time limit.
+pub const GIVEN_UP: &str = "time-limit/given-up";
+
 /// True if a step of a file cannot have a name, as names of a run's steps are made with it.
 pub fn is_reserved(name: &str) -> bool {
     let is_made = name.starts_with(TRY) || name.starts_with(PAUSE);

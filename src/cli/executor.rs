@@ -114,11 +114,11 @@ const ONE: &str = "\
 Carries out one run that the journal in the data folder has, and ends with it. Waits for the hub, and for as long as another executor has the run. \
 What a run has done is in the journal: a step that has completed does not run again. On SIGTERM the run is let go, for another executor.
 
-Exit codes: 0 the run has completed; 1 it has failed or was cancelled; 2 there is no such run; 130 the run was let go before its end; 75 the journal does not answer; 70 it cannot be carried out here.";
+Exit codes: 0 the run has completed; 1 it has failed or was cancelled; 2 there is no such run; 3 it has completed, in part; 130 the run was let go before its end; 75 the journal does not answer; 70 it cannot be carried out here.";
 
 const SERVE: &str = "\
 Takes the place of the agent `workflows` of `agenthub up`, for a hub that runs as `agenthub broker`, with the same data folder. An executor that dies is replaced, \
-after a pause that doubles; a run whose executors die seven times in a row without an event in between, of the run or of one within it, has failed. \
+after a pause that doubles; a run whose executors die seven times in a row without an event in between, of the run or of one within it, has failed, and what it did is taken back. \
 When this process stops or is killed, its executors let their runs go, and end; the next one goes on with them.";
 
 impl Layers for Executor {

@@ -22,7 +22,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use agenthub_sdk::runs::{
     self, Effect, Facts, Memory, Next, RunOutcome, StepId, StepResult, Strategy,
-    workflow_step::TIME_LIMIT,
+    workflow_step::{GIVEN_UP, TIME_LIMIT},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -159,7 +159,11 @@ fn next(facts: &Facts, reading: &Reading) -> Next {
         runs::Step::new(TIME_LIMIT, Effect::Wait(until_ms))
     });
     let is_over = |limit: &runs::Step| facts.result(limit) == Some(&StepResult::Woke);
+    let given_up = facts.noted(&StepId::new(GIVEN_UP));
+    // Also where nothing is open any more: a step that is called back is no failure.
+    let given_up = given_up.and_then(|note| note["why"].as_str());
     let failure = match standing {
+        _ if given_up.is_some() => given_up.unwrap_or_default().to_owned(),
         _ if limit.as_ref().is_some_and(is_over) => {
             let time = workflow.timeout_ms.unwrap_or_default() as f64 / 1_000.0;
             format!("the time for it, {time} s, is over")

@@ -34,6 +34,11 @@ impl Deaths {
         self.in_row = 0;
     }
 
+    /// Takes in that the run is noted as given up by its event of this number. An executor that dies before another event is its last.
+    pub(super) fn given_up(&mut self, noted: u64) {
+        self.last = noted;
+    }
+
     /// Takes a death in; `last` is the number of the run's last event. A run that goes on between two deaths is always executed again.
     pub(super) fn another(&mut self, last: u64) -> Verdict {
         self.in_row = match last > self.last {
@@ -72,6 +77,15 @@ mod tests {
             assert_eq!(deaths.another(1), Verdict::Again(FIRST));
             deaths.forgive();
         }
+    }
+
+    #[test]
+    fn a_run_that_is_given_up_has_executors_for_as_long_as_it_goes_on() {
+        let mut deaths = Deaths::default();
+        while deaths.another(7) != Verdict::GiveUp {}
+        deaths.given_up(8);
+        assert_eq!(deaths.another(8), Verdict::GiveUp);
+        assert_eq!(deaths.another(9), Verdict::Again(FIRST));
     }
 
     #[test]

@@ -8,18 +8,20 @@ use std::{
     future::pending,
     panic::AssertUnwindSafe,
     sync::Arc,
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use agenthub_sdk::{
     Agent,
     durable::{ExecuteError, Executed, ExecutedRun},
     runs::{
-        RunEvent, RunId,
+        Facts, RunEvent, RunId, StepId,
         journal::{Claim, Entry, JournalError},
+        workflow_step::GIVEN_UP,
     },
 };
 use futures_util::FutureExt;
+use serde_json::json;
 use tokio::{
     sync::mpsc,
     task::JoinSet,
@@ -333,7 +335,21 @@ impl Supervising {
             Verdict::GiveUp => {
                 tracing::error!(%run, why, "a run ends its executors again and again, and is given up");
                 let why = format!("its executors ended again and again before it did: {why}");
-                self.spawn(&run, Some(why));
+                match self.note_given_up(&run, &why).await {
+                    // The next executor takes back what was done.
+                    Ok(Some(noted)) => {
+                        if let Some(deaths) = self.deaths.get_mut(&run) {
+                            deaths.given_up(noted);
+                        }
+                        self.spawn(&run, None);
+                    }
+                    Ok(None) | Err(JournalError::Unreadable { .. }) => {
+                        let left =
+                            format!("`agenthub runs steps {run}` shows what is not taken back");
+                        self.spawn(&run, Some(format!("{why}; {left}")));
+                    }
+                    Err(error) => self.without_journal(run, &error.to_string()),
+                }
             }
         }
     }
@@ -345,6 +361,31 @@ impl Supervising {
                 deaths.forgive();
             }
         }
+    }
+
+    /// Notes in a run's journal that it is given up for this reason; the number of the note. `None` if it is there already, or the run has its
+    /// outcome.
+    async fn note_given_up(&self, run: &RunId, why: &str) -> Result<Option<u64>, JournalError> {
+        let driver = self.driver(run);
+        let claim = Claim {
+            driver: &driver,
+            lease: BEGINNING,
+        };
+        let journal = &self.place.journal;
+        let opened = within(journal.open(run, NAME, claim, None)).await?;
+        let facts = Facts::of(opened.entries.iter().map(|entry| &entry.event));
+        let step = StepId::new(GIVEN_UP);
+        if facts.noted(&step).is_some() || facts.stopping().is_some() {
+            return Ok(None);
+        }
+        let message = format!("{why}; what was done is taken back");
+        let noted = RunEvent::Noted {
+            step,
+            value: json!({ "type": "warning", "message": message, "why": why }),
+            at_ms: now_ms(),
+        };
+        within(journal.append(run, opened.epoch, opened.last, &[noted])).await?;
+        Ok(Some(opened.last + 1))
     }
 
     /// Executes a run again later, as the journal does not answer. That is no death of the run's.
@@ -390,6 +431,14 @@ async fn in_task(
         Ok(Err(error)) => Some(Departure::Died(error.to_string())),
         Err(_) => Some(Departure::Died("it panicked".to_owned())),
     }
+}
+
+/// Milliseconds since 1970.
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    })
 }
 
 /// The family of a run with this beginning.

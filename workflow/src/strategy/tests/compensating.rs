@@ -3,6 +3,30 @@
 use super::*;
 
 #[test]
+fn what_a_run_did_that_is_given_up_is_taken_back() {
+    let workflow = "
+steps:
+  book: { agent: x, text: book, compensate: { agent: u, text: 'not book' } }
+  slow: { agent: x, text: slow, depends_on: [book] }
+";
+    let mut play = begun(workflow, json!({}));
+    play.decide();
+    play.give_agent("book", done(json!({})));
+    play.decide();
+    assert_eq!(play.names(), ["slow"]);
+    play.facts.apply(&RunEvent::Noted {
+        step: StepId::new(GIVEN_UP),
+        value: json!({"why": "its executors died"}),
+        at_ms: 1,
+    });
+    play.decide();
+    assert_eq!(play.names(), ["undo/book"], "slow is called back");
+    play.give_agent("undo/book", done(json!({})));
+    let outcome = play.decide().expect("it is over");
+    assert_eq!(error(&outcome), "its executors died; taken back: book");
+}
+
+#[test]
 fn what_was_done_is_taken_back_in_reverse_order_when_the_workflow_fails() {
     let workflow = "
 steps:
