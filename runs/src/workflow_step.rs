@@ -106,6 +106,18 @@ impl<'a> WorkflowStep<'a> {
     }
 }
 
+/// The attempt that follows a pause, by the name of the pause; nothing for what is no pause between attempts.
+pub fn attempt_behind(pause: &StepId) -> Option<WorkflowStep<'_>> {
+    let (name, last) = pause.as_str().rsplit_once('/')?;
+    let failed = number(last, PAUSE)?;
+    let whole = name.strip_prefix(UNDO).unwrap_or(name);
+    Some(WorkflowStep {
+        step: whole.split('/').next().unwrap_or_default(),
+        name,
+        attempt: failed.saturating_add(1),
+    })
+}
+
 fn number(part: &str, kind: &str) -> Option<u32> {
     part.strip_prefix(kind)?.parse().ok()
 }
@@ -209,6 +221,10 @@ mod tests {
         assert_eq!(read(attempt_of("a", 1)), Some(("a".to_owned(), 1)));
         assert_eq!(read(attempt_of("a", 3)), Some(("a".to_owned(), 3)));
         assert_eq!(read(pause_of("a", 3)), None);
+        let pause = StepId::new(pause_of("send/3", 2));
+        let follows = attempt_behind(&pause).map(|next| (next.step, next.name, next.attempt));
+        assert_eq!(follows, Some(("send", "send/3", 3)));
+        assert_eq!(attempt_behind(&StepId::new("send/3")), None);
         for id in [
             undo_of("a/1"),
             attempt_of(&undo_of("a/1"), 2),

@@ -16,6 +16,7 @@ use crate::{
     id::StepKey,
     progress::{Piece, Progress},
     run::{Outgoing, Work},
+    seconds::seconds,
     world::{StepContext, World},
 };
 
@@ -104,10 +105,9 @@ async fn attempt(
         AttemptEnd::TimedOut => {
             // A timeout cancels the agent's task.
             recall_step(world, step, &work.what).await;
-            let seconds = left.unwrap_or_default().as_secs_f32();
-            let failure = match seconds > 0.0 {
-                true => format!("no answer within {seconds:.0} s"),
-                false => "its time was over before it could be taken up again".to_owned(),
+            let failure = match left.unwrap_or_default() {
+                left if !left.is_zero() => format!("no answer within {}", seconds(left)),
+                _ => "its time was over before it could be taken up again".to_owned(),
             };
             (failed(EffectFailure::passing(failure)), None)
         }

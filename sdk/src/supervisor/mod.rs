@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 
 use agenthub_proto::agenthub::{AgentState, ListAgentsRequest};
 use agenthub_runs::{
-    DelegationResult, SentHandoff, ToolOutput,
+    DelegationResult, SentHandoff, ToolOutput, seconds,
     tool_loop::{AvailableTool, ToolQuery},
 };
 use futures_util::FutureExt;
@@ -94,7 +94,7 @@ impl Crew {
             }
             // The hub ends the task itself.
             had = late(sent.deadline_ms, self.task.client().now()) => {
-                without("timed-out", format!("no answer within {:.0} s", had.as_secs_f32()))
+                without("timed-out", format!("no answer within {}", seconds(had)))
             }
         };
         Ok(peers::bounded(heard.kept(ended)))
