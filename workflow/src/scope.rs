@@ -50,7 +50,8 @@ impl Scope<'_> {
         own.or_else(|| self.outer.and_then(|outer| outer.step(name)))
     }
 
-    fn item(&self) -> Option<&Value> {
+    /// The item of the innermost loop around this place.
+    pub(crate) fn item(&self) -> Option<&Value> {
         let own = self.item.as_ref();
         own.or_else(|| self.outer.and_then(Scope::item))
     }

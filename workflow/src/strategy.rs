@@ -13,6 +13,7 @@ mod lacking;
 mod looping;
 mod outline;
 mod reusing;
+mod telling;
 mod waiting;
 
 #[cfg(test)]
@@ -169,8 +170,12 @@ fn next(facts: &Facts, reading: &Reading) -> Next {
             format!("the time for it, {time} s, is over")
         }
         Standing::Working => {
+            evaluation.wanted.append(&mut evaluation.told);
             evaluation.wanted.extend(limit);
             return Next::Steps(evaluation.wanted);
+        }
+        Standing::Done(_) if !evaluation.told.is_empty() => {
+            return Next::Steps(evaluation.told.into_iter().chain(limit).collect());
         }
         Standing::Failed(failure) => failure.to_string(),
         Standing::Done(_) => match result(workflow, &scope) {

@@ -22,6 +22,8 @@ use super::{
     graph::{self, GraphView},
     resources::{ApprovalView, PlanView, RunState, RunView, StepStanding},
     sketched::rounds,
+    workflow_steps::WorkflowSteps,
+    workflows::MODE,
 };
 
 /// The fold of a run's journal, as far as it was read.
@@ -38,6 +40,8 @@ pub(super) struct FoldedRun {
     waiting: BTreeMap<StepId, (Approval, u64)>,
     /// Answers of persons, by the approval's id.
     decided: BTreeMap<String, Decision>,
+    /// The steps of a workflow.
+    workflow: WorkflowSteps,
 }
 
 impl FoldedRun {
@@ -57,6 +61,7 @@ impl FoldedRun {
             spent: Spent::default(),
             waiting: BTreeMap::new(),
             decided: BTreeMap::new(),
+            workflow: WorkflowSteps::default(),
         })
     }
 
@@ -65,6 +70,7 @@ impl FoldedRun {
         self.seq = entry.seq;
         self.facts.apply(&entry.event);
         self.graph.apply(&entry.event);
+        self.workflow.apply(&entry.event);
         self.frames.of(entry);
         match &entry.event {
             RunEvent::StepBegun {
@@ -164,6 +170,9 @@ impl FoldedRun {
 
     /// The plan; nothing for a run that has none.
     pub(super) fn plan(&self) -> Option<PlanView> {
+        if self.view.mode == MODE {
+            return self.workflow.plan(self.facts.input());
+        }
         let reached = (self.view.mode == "app").then(|| reached(&self.facts))?;
         let ready = reached.ready();
         let standing = |step: &str| match reached.steps.get(step).map(|work| work.state) {

@@ -184,8 +184,8 @@ impl Fold {
                 let named = named.filter(|(capability, _)| *capability == handoff.capability);
                 Edge {
                     to: match handoff.agent.is_empty() {
-                        // Who it is, the hub decides.
-                        true => handoff.capability.clone(),
+                        // Who it is, the hub decides, and the result tells.
+                        true => format!("an agent for {}", handoff.capability),
                         false => handoff.agent.clone(),
                     },
                     capability: handoff.capability.clone(),
@@ -222,6 +222,11 @@ impl Fold {
         let Some((place, since)) = self.out.remove(step) else {
             return;
         };
+        if let StepResult::DelegationEnded(delegated) = result
+            && !delegated.agent.is_empty()
+        {
+            self.taken(place, &delegated.agent);
+        }
         let edge = &mut self.graph.edges[place];
         edge.duration_ms = Some(at_ms.saturating_sub(since));
         edge.undone = match result {
@@ -239,6 +244,21 @@ impl Fold {
             StepResult::Cancelled => "cancelled".to_owned(),
             _ => "completed".to_owned(),
         };
+    }
+}
+
+impl Fold {
+    /// Has an edge lead to the agent that took the work over: by a capability alone, that is known at the end.
+    fn taken(&mut self, place: usize, agent: &str) {
+        let before = std::mem::replace(&mut self.graph.edges[place].to, agent.to_owned());
+        if before == agent {
+            return;
+        }
+        self.join(agent, NodeKind::Agent);
+        let is_led_to = self.graph.edges.iter().any(|edge| edge.to == before);
+        if !is_led_to && before != self.owner {
+            self.graph.nodes.retain(|node| node.id != before);
+        }
     }
 }
 

@@ -19,6 +19,7 @@ mod resources;
 mod results;
 mod sketched;
 mod steps;
+mod workflow_steps;
 mod workflows;
 
 use std::sync::Arc;

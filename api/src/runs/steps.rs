@@ -24,6 +24,9 @@ use super::{
 /// State of a step whose result is that of an earlier run.
 const REUSED: &str = "reused";
 
+/// State of a step that a workflow goes on without.
+const SKIPPED: &str = "skipped";
+
 /// An attempt at a step of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -37,7 +40,8 @@ pub(crate) struct StepView {
     pub(crate) kind: StepKind,
     /// The agent or the tool; empty for the other kinds.
     pub(crate) agent: String,
-    /// `working`, or how it ended: `completed`, `failed`, `cancelled` and the other states of tasks; `reused` if the result of an earlier run stands.
+    /// `working`, or how it ended: `completed`, `failed`, `cancelled` and the other states of tasks; `reused` if the result of an earlier run stands;
+    /// `skipped` if a workflow went on without it.
     pub(crate) state: String,
     /// Time of its beginning.
     #[serde(serialize_with = "rfc3339")]
@@ -64,7 +68,7 @@ pub(crate) struct StepView {
 }
 
 /// Kind of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum StepKind {
     /// Work for an agent.
@@ -79,6 +83,12 @@ pub(crate) enum StepKind {
     Wait,
     /// A message to the requester.
     Message,
+    /// A decision of a workflow.
+    Decision,
+    /// Branches of a workflow that come together.
+    Join,
+    /// Steps within a step.
+    Steps,
 }
 
 impl StepKind {
@@ -91,6 +101,9 @@ impl StepKind {
             Self::Person => "person",
             Self::Wait => "wait",
             Self::Message => "message",
+            Self::Decision => "decision",
+            Self::Join => "join",
+            Self::Steps => "steps",
         }
     }
 }
@@ -122,6 +135,9 @@ impl Fold {
             RunEvent::Started(started) if started.strategy == MODE => {
                 self.is_workflow = true;
                 self.reused = EndedSteps::deserialize(&started.input["reused"]).unwrap_or_default();
+            }
+            RunEvent::Noted { value, at_ms, .. } if self.is_workflow && value["type"] == "step" => {
+                self.steps.extend(told(&value["data"], *at_ms));
             }
             RunEvent::Noted { step, at_ms, .. } if self.is_workflow => {
                 let step = reused_in(step).map(StepId::new);
@@ -181,6 +197,31 @@ impl Fold {
         steps.extend(self.ended);
         steps
     }
+}
+
+/// A decision or a skipped step, as its workflow has noted it.
+fn told(data: &Value, at_ms: u64) -> Option<StepView> {
+    let metadata = &data["metadata"];
+    let decision = &metadata["decision"];
+    Some(StepView {
+        step: data["stepName"].as_str()?.to_owned(),
+        attempt: 1,
+        kind: StepKind::deserialize(&metadata["kind"]).ok()?,
+        agent: String::new(),
+        state: match data["status"].as_str()? {
+            "SKIPPED" => SKIPPED.to_owned(),
+            _ => "completed".to_owned(),
+        },
+        begun_at: at_ms,
+        ended_at: Some(at_ms),
+        task_id: String::new(),
+        request: Value::Null,
+        result: match decision {
+            Value::Null => Value::Null,
+            decision => json!({ "decision": decision }),
+        },
+        error: String::new(),
+    })
 }
 
 fn begun(step: &StepId, attempt: u32, what: &StepRequest, at_ms: u64) -> StepView {
@@ -379,6 +420,38 @@ mod tests {
         assert_eq!(standing.len(), 3);
         assert_eq!(standing[&StepId::new("a")], waited());
         assert_eq!(standing[&StepId::new("b")].result, StepResult::Cancelled);
+    }
+
+    #[test]
+    fn decisions_and_skipped_steps_are_steps_as_they_were_noted() {
+        let mut fold = Fold::default();
+        fold.apply(&started(Value::Null));
+        let notes = [
+            (
+                "way/decided",
+                "way",
+                "COMPLETED",
+                json!({"kind": "decision", "decision": false}),
+            ),
+            ("a/skipped", "a", "SKIPPED", json!({"kind": "agent"})),
+        ];
+        for (note, step, status, metadata) in notes {
+            let data = json!({"stepName": step, "status": status, "metadata": metadata});
+            fold.apply(&RunEvent::Noted {
+                step: StepId::new(note),
+                value: json!({"type": "step", "data": data}),
+                at_ms: 2,
+            });
+        }
+        let told = fold.steps.iter().map(|s| (&*s.step, &*s.state, s.kind));
+        assert_eq!(
+            told.collect::<Vec<_>>(),
+            [
+                ("way", "completed", StepKind::Decision),
+                ("a", "skipped", StepKind::Agent),
+            ]
+        );
+        assert_eq!(fold.steps[0].result, json!({"decision": false}));
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub(super) struct Evaluation<'a> {
     pub(super) reused: &'a BTreeMap<StepId, Reused>,
     /// Notes of the results that stand, where they are not written down yet.
     pub(super) notes: BTreeMap<StepId, runs::Step>,
+    /// Notes of decisions and skipped steps, where they are not written down yet.
+    pub(super) told: Vec<runs::Step>,
     /// The steps of the run that are wanted.
     pub(super) wanted: Vec<runs::Step>,
     /// Compensations of the completed steps.
@@ -98,6 +100,7 @@ impl<'a> Evaluation<'a> {
             since: "",
             reused,
             notes: BTreeMap::new(),
+            told: Vec::new(),
             wanted: Vec::new(),
             undo: Vec::new(),
             lacks: Vec::new(),
@@ -169,6 +172,7 @@ impl<'a> Evaluation<'a> {
                 self.wanted.truncate(before);
                 state = ended("cancelled", None, begun_ms, false);
             }
+            self.tell(step, &format!("{prefix}{}", step.name), &state, scope);
             if let (State::Open, Some(lane)) = (&state, &step.lane) {
                 let busy = lanes.entry(&lane.group).or_default();
                 *busy += 1;

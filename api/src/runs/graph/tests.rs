@@ -229,3 +229,28 @@ fn no_label_is_markdown() {
         assert!(mermaid.contains("|\"(1) s (c) working\"|"), "{mermaid}");
     }
 }
+
+#[test]
+fn work_by_a_capability_alone_leads_to_the_agent_that_took_it() {
+    let mut fold = Fold::new("workflows");
+    for step in ["a", "b"] {
+        fold.apply(&begun(step, to("", "bake"), 0));
+    }
+    assert_eq!(fold.view().edges[0].to, "an agent for bake");
+    let by = |agent: &str| {
+        StepResult::DelegationEnded(DelegationResult {
+            agent: agent.to_owned(),
+            state: "completed".to_owned(),
+            ..DelegationResult::default()
+        })
+    };
+    fold.apply(&ended("a", by("baker"), 5));
+    let names = |fold: &Fold| -> Vec<String> {
+        fold.view().nodes.into_iter().map(|node| node.id).collect()
+    };
+    assert_eq!(names(&fold), ["workflows", "an agent for bake", "baker"]);
+    fold.apply(&ended("b", by("baker"), 5));
+    assert_eq!(names(&fold), ["workflows", "baker"]);
+    let edges = fold.view().edges;
+    assert!(edges.iter().all(|edge| edge.to == "baker"), "{edges:?}");
+}

@@ -301,3 +301,51 @@ steps:
     let (_, told) = played(workflow, json!({"yes": true}), |_, _| done(json!({})));
     assert_eq!(told, ["a: x  a", "b: x  b", "end: x  end"]);
 }
+
+/// spec: EXE-8.1
+#[test]
+fn decisions_and_skipped_steps_are_told_once_and_those_of_loops_are_not() {
+    let workflow = "
+steps:
+  way: { if: 'workflow.input.n > 3', then: a, else: b }
+  a: { agent: x, text: more }
+  b: { agent: x, text: less }
+  each: { for_each: [1, 2], when: 'true', steps: { c: { agent: x, when: 'false' } } }
+";
+    let mut play = begun(workflow, json!({"n": 1}));
+    let outcome = play.play(|_, _| done(json!({})));
+    assert!(
+        matches!(outcome, RunOutcome::Completed { .. }),
+        "{outcome:?}"
+    );
+    let told: Vec<_> = play
+        .facts
+        .notes()
+        .filter(|(_, value)| value["type"] == "step")
+        .map(|(_, value)| {
+            let data = &value["data"];
+            (&data["step"], &data["status"], &data["metadata"])
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (&json!("a"), &json!("SKIPPED"), &json!({"kind": "agent"})),
+            (
+                &json!("way"),
+                &json!("COMPLETED"),
+                &json!({"kind": "decision", "decision": false})
+            ),
+        ]
+    );
+
+    let (outcome, _) = played(
+        "steps: { a: { agent: x, when: 'false' } }",
+        json!({}),
+        |_, _| panic!("nobody is asked"),
+    );
+    assert!(
+        matches!(outcome, RunOutcome::Completed { .. }),
+        "{outcome:?}"
+    );
+}
