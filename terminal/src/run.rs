@@ -6,6 +6,7 @@
 
 mod asked;
 mod bundle;
+mod choosing;
 #[cfg(test)]
 mod fake;
 mod follow;

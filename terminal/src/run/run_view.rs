@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     bundle::Verdict,
-    question::{details, headline},
+    question::{details, headline, own_question},
     steps::{self, Step},
     work::{InHand, Work},
     workflow_steps,
@@ -20,6 +20,9 @@ const MAX_ISSUES: usize = 5;
 
 /// The longest arguments of a tool's call in a line, in characters.
 const MAX_ARGUMENTS: usize = 100;
+
+/// The keys that answer a question, behind it.
+const KEYS: &str = " [y/n]";
 
 /// The end of a text that grows, in characters.
 const MAX_TEXT: usize = 4_096;
@@ -73,6 +76,7 @@ pub(crate) struct View {
     said: Option<String>,
     /// True if its steps tell of themselves, as those of workflows do.
     is_workflow: bool,
+    begun: workflow_steps::Begun,
     end: Option<End>,
 }
 
@@ -106,7 +110,7 @@ impl View {
             }
             "step" => {
                 self.is_workflow = true;
-                let text = workflow_steps::apply(&mut self.steps, said, &data);
+                let text = workflow_steps::apply(&mut self.steps, &mut self.begun, said, &data);
                 line(text)
             }
             "warning" => {
@@ -158,8 +162,8 @@ impl View {
         &self.text
     }
 
-    /// The work in hand, in one line.
-    pub(crate) fn status(&self) -> String {
+    /// The work in hand, in one line, at a time in milliseconds since 1970.
+    pub(crate) fn status(&self, now_ms: u64) -> String {
         let at_work: Vec<&str> = match self.is_workflow {
             true => {
                 let open = self.steps.iter().filter(|step| step.open > 0);
@@ -168,7 +172,9 @@ impl View {
             false => self.in_hand.agents(),
         };
         let doing = match (self.asked.is_empty(), at_work.as_slice()) {
-            (true, []) if self.is_workflow => "the workflow goes on".to_owned(),
+            (true, []) if self.is_workflow => self
+                .retrying(now_ms)
+                .unwrap_or_else(|| "the workflow goes on".to_owned()),
             (false, _) => "waiting for your answer".to_owned(),
             (true, []) => "Cortex decides what is next".to_owned(),
             (true, [agent]) => format!("{agent} is at work"),
@@ -181,6 +187,16 @@ impl View {
         parts.extend(self.score.map(|score| format!("score {score:.2}")));
         parts.extend(self.cost());
         parts.join(" · ")
+    }
+
+    /// Text on the next attempt, where a step waits for one.
+    fn retrying(&self, now_ms: u64) -> Option<String> {
+        let waits = |step: &&Step| step.retried_ms.is_some();
+        let next = self.steps.iter().filter(waits);
+        let next = next.min_by_key(|step| step.retried_ms)?;
+        let left_ms = next.retried_ms?.saturating_sub(now_ms);
+        let (name, attempt, left) = (&next.name, next.attempt, left_ms.div_ceil(1_000));
+        Some(format!("{name}: attempt {attempt} follows in {left} s"))
     }
 
     /// The usage so far, if anything is known of it.
@@ -363,9 +379,24 @@ impl End {
 }
 
 impl Asked {
+    /// The question in one line.
+    pub(crate) fn headline(&self) -> String {
+        headline(&self.agent, &self.capability, &self.step, &self.arguments)
+    }
+
+    /// The prompt for the answer, in at most `width` characters.
+    pub(crate) fn prompt(&self, width: usize) -> String {
+        let question = match own_question(&self.agent, &self.arguments) {
+            Some(question) => format!("{}: {question}", self.step),
+            None => format!("Allow {} to do {}?", self.agent, self.capability),
+        };
+        let room = width.saturating_sub(KEYS.chars().count());
+        format!("{}{KEYS}", cut(&question, room))
+    }
+
     /// The lines to read before one allows it.
     pub(crate) fn lines(&self) -> String {
-        let headline = headline(&self.agent, &self.capability, &self.step, &self.arguments);
+        let headline = self.headline();
         let details = details(&self.agent, &self.arguments, 2);
         let lines = format!("? {headline}. {details}");
         lines.trim_end().to_owned()

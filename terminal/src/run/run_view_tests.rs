@@ -41,7 +41,7 @@ fn seen(frames: &[Frame]) -> String {
             .collect();
         lines.push(format!(
             "    | {} | {} | {}",
-            view.status(),
+            view.status(0),
             steps.join(" "),
             view.text()
         ));
@@ -175,6 +175,45 @@ fn a_chat_s_answer_is_not_said_twice() {
     );
     assert_eq!(seen(frame("metrics", "", json!({"tokens": 5}))), []);
     assert_eq!(seen(frame("complete", "", json!({"message": "Hello"}))), []);
+}
+
+/// spec: ORC-12.3
+#[test]
+fn a_prompt_has_the_question_and_its_step_and_never_loses_its_keys() {
+    let asked = Asked {
+        step: "allowed".to_owned(),
+        arguments: json!({"question": "May the bread go out?", "input": {"n": 3}}),
+        ..Asked::default()
+    };
+    assert_eq!(asked.prompt(80), "allowed: May the bread go out? [y/n]");
+    let short = asked.prompt(24);
+    assert!(
+        short.starts_with("allowed: May") && short.ends_with("… [y/n]"),
+        "{short}"
+    );
+    assert!(short.chars().count() <= 24, "{short}");
+    let agent = Asked {
+        agent: "press".to_owned(),
+        capability: "publish".to_owned(),
+        ..Asked::default()
+    };
+    assert_eq!(agent.prompt(80), "Allow press to do publish? [y/n]");
+}
+
+#[test]
+fn a_pause_before_the_next_attempt_is_the_status() {
+    let mut view = View::default();
+    let retry = json!({
+        "step": "f", "stepName": "f", "timestamp": "1970-01-01T00:00:01Z",
+        "metadata": {"attempt": 2, "until": "1970-01-01T00:01:00Z"},
+    });
+    view.apply(&frame(
+        "plan_update",
+        "",
+        plan(1, json!({"f": {"agent": "x"}})),
+    ));
+    view.apply(&frame("step", "RETRYING", retry));
+    assert_eq!(view.status(1_500), "f: attempt 2 follows in 59 s");
 }
 
 #[test]

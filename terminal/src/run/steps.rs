@@ -20,11 +20,15 @@ pub struct Step {
     pub done: usize,
     /// The latest attempt, from 1; 0 where none is known.
     pub attempt: u64,
-    /// Time from its beginning to its end, or to now, in milliseconds.
+    /// Duration of its last attempt, or of all its parts together, in milliseconds.
     pub took_ms: Option<u64>,
     /// Time of its beginning, in milliseconds since 1970.
     pub begun_ms: Option<u64>,
-    /// `waiting`, `ready`, `awaiting-approval`, `working`, `completed`, `failed` or `skipped`.
+    /// Time at which its next attempt begins, in milliseconds since 1970.
+    pub retried_ms: Option<u64>,
+    /// Result of a decision.
+    pub decision: Option<bool>,
+    /// `waiting`, `ready`, `awaiting-approval`, `working`, `retrying`, `completed`, `in-part`, `failed` or `skipped`.
     pub state: String,
 }
 
@@ -34,6 +38,8 @@ impl Step {
         match self.state.as_str() {
             "completed" => '✓',
             "failed" => '✗',
+            "in-part" => '◐',
+            "retrying" => '↻',
             "skipped" => '-',
             "working" => '▸',
             "awaiting-approval" => '?',

@@ -4,7 +4,7 @@ use std::{
     collections::VecDeque,
     env,
     io::{self, IsTerminal},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use agenthub_proto::cortex::{DecideApprovalRequest, Frame};
@@ -260,17 +260,13 @@ impl Watcher {
             return;
         };
         let status = match (self.is_leaving, self.is_cut_off, self.asked.front()) {
-            (true, ..) => {
-                "Leave it running (l), cancel it (c, or Ctrl-C again), or watch on (Enter)?"
-                    .to_owned()
-            }
+            (true, ..) => "Leave it running (l), cancel it (c), or watch on (Enter)?".to_owned(),
             (_, true, _) => "waiting for the hub".to_owned(),
-            (_, _, Some(asked)) if self.keys.is_some() => {
-                format!("Allow {} to do {}? [y/n]", asked.agent, asked.capability)
-            }
-            _ => self.view.status(),
+            (_, _, Some(asked)) if self.keys.is_some() => asked.prompt(screen.status_width()),
+            _ => self.view.status(now_ms()),
         };
-        screen.update(&self.view, &status);
+        let question = self.asked.front().map(Asked::headline);
+        screen.update(&self.view, question.as_deref(), &status);
     }
 
     /// Gives the terminal back, and says what came of it.
@@ -331,6 +327,14 @@ impl Watcher {
         }
         Ok(())
     }
+}
+
+/// The time of this machine, in milliseconds since 1970.
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    })
 }
 
 /// The next key; never comes where there is no keyboard. Cancel-safe.

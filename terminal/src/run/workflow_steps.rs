@@ -1,45 +1,52 @@
 //! State of a workflow's steps, folded from what is said of each.
 
+use std::collections::BTreeMap;
+
 use agenthub_proto::wkt::Timestamp;
 use agenthub_sdk::runs::{StepId, workflow_step::is_undo};
 use serde_json::Value;
 
 use super::steps::Step;
 
+/// Beginnings of attempts that are out, by the name and the number of the attempt, in milliseconds since 1970.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Begun(BTreeMap<(String, u64), u64>);
+
+/// What a frame says of a part of a step.
+struct Told<'a> {
+    status: &'a str,
+    agent: String,
+    attempt: u64,
+    at_ms: Option<u64>,
+    /// Duration of the attempt, once it has ended.
+    took_ms: Option<u64>,
+    metadata: &'a Value,
+}
+
 /// Takes in that a step has begun or ended, and puts that into a line.
-pub(super) fn apply(steps: &mut [Step], status: &str, data: &Value) -> String {
+pub(super) fn apply(steps: &mut [Step], begun: &mut Begun, status: &str, data: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (step, name) = (text(&data["step"]), text(&data["stepName"]));
     let metadata = &data["metadata"];
-    let (agent, error) = (text(&metadata["agent"]), text(&metadata["error"]));
     let attempt = metadata["attempt"].as_f64().map_or(1, |n| n as u64);
     let at_ms = millis(&text(&data["timestamp"]));
-    let is_undo = is_undo(&StepId::new(name.as_str()));
-    if status == "RUNNING" && !is_undo {
-        pass(steps, &step);
-    }
-    let known = steps.iter_mut().find(|known| known.name == step);
-    let took = known.and_then(|known| match is_undo {
-        true => None,
-        false => known.take(status, (&agent, attempt, at_ms)),
-    });
-    let tried = match attempt {
-        1 => String::new(),
-        attempt => format!(", attempt {attempt}"),
+    let told = Told {
+        status,
+        agent: text(&metadata["agent"]),
+        attempt,
+        at_ms,
+        took_ms: begun.took(&name, attempt, status, at_ms),
+        metadata,
     };
-    let by = match agent.is_empty() {
-        true => String::new(),
-        false => format!(" ({agent}{tried})"),
-    };
-    let took = took.map_or(String::new(), |ms| {
-        format!(", {:.1} s", ms as f64 / 1_000.0)
-    });
-    match status {
-        "RUNNING" => format!("→ {name}{by}"),
-        "COMPLETED" => format!("✓ {name}{by}{took}"),
-        "CANCELLED" => format!("✗ {name} was called back"),
-        _ => format!("✗ {name}{by} failed{took}: {error}"),
+    if !is_undo(&StepId::new(name.as_str())) {
+        if status == "RUNNING" {
+            pass(steps, &step);
+        }
+        if let Some(known) = steps.iter_mut().find(|known| known.name == step) {
+            known.take(&told);
+        }
     }
+    told.line(&name)
 }
 
 /// The workflow is over: nothing more is at work, and what never began was skipped.
@@ -61,7 +68,7 @@ fn pass(steps: &mut [Step], begun: &str) {
     for step in steps.iter_mut().filter(|step| after.contains(&step.name)) {
         match (step.state.as_str(), step.open) {
             ("working", 0) => "completed".clone_into(&mut step.state),
-            // Decisions and joins are never seen to begin; a branch that was not taken is not either.
+            // Joins are never seen to begin; decisions of older releases and branches that were not taken are not either.
             ("waiting", 0) if step.capability == "decision" || step.capability == "join" => {
                 "completed".clone_into(&mut step.state);
             }
@@ -71,42 +78,123 @@ fn pass(steps: &mut [Step], begun: &str) {
     }
 }
 
+impl Begun {
+    /// Duration of an attempt that ends; nothing while it does not.
+    fn took(&mut self, name: &str, attempt: u64, status: &str, at_ms: Option<u64>) -> Option<u64> {
+        let key = (name.to_owned(), attempt);
+        match (status, at_ms) {
+            ("RUNNING", Some(at_ms)) => {
+                self.0.insert(key, at_ms);
+                None
+            }
+            ("RETRYING", _) => None,
+            (_, at_ms) => {
+                let begun_ms = self.0.remove(&key)?;
+                at_ms.map(|at_ms| at_ms.saturating_sub(begun_ms))
+            }
+        }
+    }
+}
+
+impl Told<'_> {
+    fn line(&self, name: &str) -> String {
+        let tried = match self.attempt {
+            1 => String::new(),
+            attempt => format!(", attempt {attempt}"),
+        };
+        let by = match self.agent.is_empty() {
+            true => String::new(),
+            false => format!(" ({}{tried})", self.agent),
+        };
+        let seconds = |ms: u64| format!("{:.1} s", ms as f64 / 1_000.0);
+        let took = self
+            .took_ms
+            .map_or(String::new(), |ms| format!(", {}", seconds(ms)));
+        let error = self.metadata["error"].as_str().unwrap_or_default();
+        match (self.status, self.metadata["decision"].as_bool()) {
+            ("RUNNING", _) => format!("→ {name}{by}"),
+            ("RETRYING", _) => {
+                let pause = self.retried_ms().zip(self.at_ms);
+                let pause = pause.map_or(String::new(), |(until, at)| {
+                    format!(" in {}", seconds(until.saturating_sub(at)))
+                });
+                format!("↻ {name}: attempt {} follows{pause}", self.attempt)
+            }
+            ("SKIPPED", _) => format!("- {name} is skipped"),
+            ("COMPLETED", Some(decision)) => format!("✓ {name}: {}", word(decision)),
+            ("COMPLETED", None) if self.is_part() => {
+                format!("◐ {name}{by} has done a part of it{took}")
+            }
+            ("COMPLETED", None) => format!("✓ {name}{by}{took}"),
+            ("CANCELLED", _) => format!("✗ {name} was called back"),
+            _ => format!("✗ {name}{by} failed{took}: {error}"),
+        }
+    }
+
+    fn is_part(&self) -> bool {
+        self.metadata["undone"].is_string()
+    }
+
+    fn retried_ms(&self) -> Option<u64> {
+        millis(self.metadata["until"].as_str()?)
+    }
+}
+
+/// The word for a decision.
+pub(super) fn word(decision: bool) -> &'static str {
+    match decision {
+        true => "yes",
+        false => "no",
+    }
+}
+
 impl Step {
-    /// Takes in a part of it that has begun or ended; how long it has taken so far, once it has ended.
-    fn take(
-        &mut self,
-        status: &str,
-        (agent, attempt, at_ms): (&str, u64, Option<u64>),
-    ) -> Option<u64> {
-        if !agent.is_empty() {
-            agent.clone_into(&mut self.agent);
+    /// Takes in a part of it that has begun or ended.
+    fn take(&mut self, told: &Told<'_>) {
+        if !told.agent.is_empty() {
+            self.agent.clone_from(&told.agent);
         }
-        self.attempt = self.attempt.max(attempt);
-        if status == "RUNNING" {
-            self.open += 1;
-            self.begun_ms = self.begun_ms.or(at_ms);
-            "working".clone_into(&mut self.state);
-            return None;
+        self.attempt = self.attempt.max(told.attempt);
+        self.retried_ms = None;
+        self.decision = told.metadata["decision"].as_bool().or(self.decision);
+        match told.status {
+            "RUNNING" => {
+                self.open += 1;
+                self.begun_ms = self.begun_ms.or(told.at_ms);
+                "working".clone_into(&mut self.state);
+                return;
+            }
+            "RETRYING" => {
+                self.retried_ms = told.retried_ms();
+                if self.open == 0 {
+                    "retrying".clone_into(&mut self.state);
+                }
+                return;
+            }
+            _ => self.open = self.open.saturating_sub(1),
         }
-        self.open = self.open.saturating_sub(1);
-        self.took_ms = at_ms
-            .zip(self.begun_ms)
-            .map(|(at, begun)| at.saturating_sub(begun));
         let is_single =
             !self.capability.starts_with("for each") && !self.capability.ends_with(" steps");
-        let state = match status {
+        self.took_ms = match is_single {
+            true => told.took_ms,
+            false => {
+                let since = told.at_ms.zip(self.begun_ms);
+                since.map(|(at, begun)| at.saturating_sub(begun))
+            }
+        };
+        let state = match told.status {
             "COMPLETED" => {
                 self.done += 1;
-                match is_single {
-                    true => "completed",
-                    false => "working",
+                match (is_single, told.is_part()) {
+                    (true, false) => "completed",
+                    (true, true) => "in-part",
+                    (false, _) => "working",
                 }
             }
-            "CANCELLED" => "skipped",
+            "CANCELLED" | "SKIPPED" => "skipped",
             _ => "failed",
         };
         state.clone_into(&mut self.state);
-        self.took_ms
     }
 }
 
@@ -123,64 +211,109 @@ mod tests {
     use super::*;
     use crate::run::steps::of;
 
+    /// Steps of a plan, with the lines of all that is said of them.
+    struct Watched {
+        steps: Vec<Step>,
+        begun: Begun,
+        lines: Vec<String>,
+    }
+
+    impl Watched {
+        fn new(plan: Value) -> Self {
+            Self {
+                steps: of(&json!({ "steps": plan })),
+                begun: Begun::default(),
+                lines: Vec::new(),
+            }
+        }
+
+        fn say(&mut self, status: &str, name: &str, second: u64, metadata: Value) {
+            let data = json!({
+                "step": name.split('/').next(), "stepName": name, "metadata": metadata,
+                "timestamp": format!("2027-01-01T00:00:{second:02}Z"),
+            });
+            let line = apply(&mut self.steps, &mut self.begun, status, &data);
+            self.lines.push(line);
+        }
+
+        fn states(&self) -> String {
+            let states = self.steps.iter().map(|s| format!("{} {}", s.name, s.state));
+            states.collect::<Vec<_>>().join(", ")
+        }
+    }
+
     #[test]
     fn steps_have_their_state_agent_time_and_attempts() {
-        let mut steps = of(&json!({"steps": {
+        let mut watched = Watched::new(json!({
             "a": {"agent": "x"},
             "way": {"capability": "decision", "dependsOn": ["a"]},
             "no": {"dependsOn": ["way"]},
             "each": {"capability": "for each post", "dependsOn": ["way", "no"]},
             "end": {"dependsOn": ["each"]},
-        }}));
-        let mut lines = Vec::new();
-        let mut say = |status: &str, step: &str, name: &str, second: u64, metadata: Value| {
-            let data = json!({
-                "step": step, "stepName": name, "metadata": metadata,
-                "timestamp": format!("2027-01-01T00:00:{second:02}Z"),
-            });
-            lines.push(apply(&mut steps, status, &data));
-        };
-        say("RUNNING", "a", "a", 1, json!({"agent": "x", "attempt": 1}));
-        say(
-            "FAILED",
-            "a",
-            "a",
-            2,
-            json!({"agent": "x", "attempt": 1, "error": "no"}),
-        );
-        say("RUNNING", "a", "a", 3, json!({"agent": "x", "attempt": 2}));
-        say(
-            "COMPLETED",
-            "a",
-            "a",
-            5,
-            json!({"agent": "x", "attempt": 2}),
-        );
-        say("RUNNING", "each", "each/0", 6, json!({"attempt": 1}));
-        say("RUNNING", "each", "each/1", 6, json!({"attempt": 1}));
-        say("COMPLETED", "each", "each/1", 7, json!({"attempt": 1}));
+        }));
+        let by_x = |attempt: u32| json!({"agent": "x", "attempt": attempt});
+        let failed = json!({"agent": "x", "attempt": 1, "error": "no"});
+        let retry = json!({"attempt": 2, "until": "2027-01-01T00:00:03Z"});
+        watched.say("RUNNING", "a", 1, by_x(1));
+        watched.say("FAILED", "a", 2, failed);
+        watched.say("RETRYING", "a", 2, retry);
+        assert!(watched.states().starts_with("a retrying"));
+        assert_eq!(watched.steps[0].retried_ms, millis("2027-01-01T00:00:03Z"));
+        watched.say("RUNNING", "a", 3, by_x(2));
+        watched.say("COMPLETED", "a", 5, by_x(2));
+        assert_eq!(watched.steps[0].took_ms, Some(2_000), "the last attempt's");
+        watched.say("RUNNING", "each/0", 6, json!({"attempt": 1}));
+        watched.say("COMPLETED", "each/0", 7, json!({"attempt": 1}));
+        watched.say("RUNNING", "each/1", 7, json!({"attempt": 1}));
+        watched.say("RUNNING", "each/2", 7, json!({"attempt": 1}));
+        watched.say("COMPLETED", "each/1", 8, json!({"attempt": 1}));
         assert_eq!(
-            lines,
+            watched.lines,
             [
                 "→ a (x)",
                 "✗ a (x) failed, 1.0 s: no",
+                "↻ a: attempt 2 follows in 1.0 s",
                 "→ a (x, attempt 2)",
-                "✓ a (x, attempt 2), 4.0 s",
+                "✓ a (x, attempt 2), 2.0 s",
                 "→ each/0",
+                "✓ each/0, 1.0 s",
                 "→ each/1",
+                "→ each/2",
                 "✓ each/1, 1.0 s",
             ]
         );
-        let states = |steps: &[Step]| {
-            let states = steps.iter().map(|s| format!("{} {}", s.name, s.state));
-            states.collect::<Vec<_>>().join(", ")
-        };
         assert_eq!(
-            states(&steps),
+            watched.states(),
             "a completed, way completed, no skipped, each working, end waiting"
         );
-        assert_eq!((steps[3].open, steps[3].done), (1, 1));
-        over(&mut steps);
-        assert!(states(&steps).ends_with("each completed, end skipped"));
+        let each = &watched.steps[3];
+        assert_eq!((each.open, each.done, each.took_ms), (1, 2, Some(2_000)));
+        over(&mut watched.steps);
+        assert!(watched.states().ends_with("each completed, end skipped"));
+    }
+
+    #[test]
+    fn decisions_skipped_steps_and_those_done_in_part_are_told_from_others() {
+        let mut watched = Watched::new(json!({
+            "way": {"capability": "decision"},
+            "a": {"dependsOn": ["way"]},
+            "b": {"dependsOn": ["way"]},
+        }));
+        watched.say("COMPLETED", "way", 1, json!({"decision": false}));
+        watched.say("SKIPPED", "a", 1, json!({}));
+        watched.say("RUNNING", "b", 1, json!({"agent": "x"}));
+        watched.say("COMPLETED", "b", 2, json!({"agent": "x", "undone": "part"}));
+        assert_eq!(
+            watched.lines,
+            [
+                "✓ way: no",
+                "- a is skipped",
+                "→ b (x)",
+                "◐ b (x) has done a part of it, 1.0 s",
+            ]
+        );
+        assert_eq!(watched.states(), "way completed, a skipped, b in-part");
+        assert_eq!(watched.steps[0].decision, Some(false));
+        assert_eq!(watched.steps[2].mark(), '◐');
     }
 }
