@@ -282,11 +282,21 @@ output: { text: '${print.output.text}' }
         );
         assert_eq!(state_of(&http, id), "TASK_STATE_WORKING", "{said}");
         let args: Vec<&str> = command.split(' ').collect();
+        let elsewhere = command.replace("--agent press", "--agent agent_echo");
+        let elsewhere = system.run(&elsewhere.split(' ').collect::<Vec<_>>(), "");
+        assert_eq!(
+            elsewhere.code,
+            Some(1),
+            "no run of agent_echo: {elsewhere:?}"
+        );
         let answered = system.run(&args, "");
         assert_eq!(answered.code, Some(0), "{answered:?}");
         eventually("the run is over", || {
             (state_of(&http, id) == format!("TASK_STATE_{state}")).then_some(())
         });
+        let late = system.run(&args, "");
+        assert_eq!(late.code, Some(1), "its run is over: {late:?}");
+        assert!(late.stderr.contains("nothing was sent"), "{late:?}");
         begun += 1;
         let called = worker.called("one");
         assert_eq!(
@@ -295,6 +305,9 @@ output: { text: '${print.output.text}' }
             "its message began another run: {called:?}"
         );
     }
+    let unknown = ["runs", "approve", "r", "a", "--agent", "press"];
+    let unknown = system.run(&unknown, "");
+    assert_eq!(unknown.code, Some(1), "there is no such run: {unknown:?}");
     let nobody = ["runs", "approve", "r", "a", "--agent", "nobody"];
     let nobody = system.run(&nobody, "");
     assert_eq!(nobody.code, Some(1), "{nobody:?}");

@@ -5,7 +5,7 @@ pub(crate) mod worker;
 
 use std::{fs, path::PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     harness::{Finished, Process, System, eventually},
@@ -333,6 +333,46 @@ fn a_run_again_does_what_failed_and_two_runs_can_be_compared() {
         Some(0),
         "what stands is no difference: {reused:?}"
     );
+
+    let file = written(
+        &system,
+        "told.yaml",
+        "input: { type: object, properties: { x: { type: string } } }\nsteps: { a: { agent: agent_echo, text: hi } }\n\
+         output: { r: \"${{'p': 1, 'q': 2}[workflow.input.x]}\" }\n",
+    );
+    let told = |x: &str, state: &str| {
+        let run = begun(&system, &file, &json!({ "x": x }).to_string());
+        in_state(&system, &run, state);
+        run
+    };
+    let runs = [("p", "completed"), ("q", "completed"), ("z", "failed")];
+    let [p, q, z] = runs.map(|(x, state)| told(x, state));
+    let compared = system.run(&["runs", "diff", &p, &q], "");
+    assert_eq!(
+        compared.code,
+        Some(3),
+        "their steps are the same, what was asked and came of it is not: {compared:?}"
+    );
+    for part in [
+        "the steps of the runs are the same, the runs are not",
+        r#"its input differs at /x: "p", then "q""#,
+        "its result differs at /message/r: 1, then 2",
+    ] {
+        assert!(compared.stdout.contains(part), "{part}: {compared:?}");
+    }
+    let compared = system.run(&["runs", "diff", &p, &z, "--json"], "");
+    assert_eq!(compared.code, Some(3), "{compared:?}");
+    let compared: Value = serde_json::from_str(&compared.stdout).expect("it is JSON");
+    assert_eq!(
+        (&compared["same"], &compared["steps"]),
+        (&false.into(), &json!([]))
+    );
+    assert_eq!(
+        compared["outcome"][0],
+        r#"its state differs: "completed", then "failed""#
+    );
+    let plan = system.json(&["runs", "plan", &p, "--json"]).remove(0);
+    assert_eq!(plan["states"]["a"], "completed", "{plan}");
 
     let none = system.run(&["runs", "retry", &first, "--from", "z"], "");
     assert_eq!(none.code, Some(2), "{none:?}");

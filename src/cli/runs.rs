@@ -300,7 +300,7 @@ A step that asks for the same as in the earlier run, and came to something there
 steps before STEP stand, and STEP and those that depend on it are done again. Prints the id of the new run; `agenthub runs watch ID` shows it.";
 
 const DIFF: &str = "\
-Exit codes: 0 the runs are the same; 3 they differ.";
+Exit codes: 0 the runs are the same, in what was asked, in their steps and in what came of them; 3 they differ.";
 
 /// The states of runs.
 const STATES: [&str; 7] = [

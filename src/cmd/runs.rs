@@ -1,5 +1,7 @@
 //! `agenthub runs`
 
+mod sending;
+
 use std::process::ExitCode;
 
 use agenthub_proto::{
@@ -9,12 +11,9 @@ use agenthub_proto::{
     },
     json::{self as convert},
 };
-use agenthub_sdk::{
-    Client,
-    runs::{Decision, RunId},
-};
 use agenthub_terminal::{
-    diff, faults,
+    diff::{RunDifferences, RunRecord},
+    faults,
     flags::Json,
     ids::{LATEST, meant},
     listing::{runs as listing, steps as attempts},
@@ -24,7 +23,7 @@ use agenthub_terminal::{
     usage::WrongUsage,
 };
 use anyhow::Context;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{
     CLIENT_LEVEL,
@@ -159,10 +158,9 @@ pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitC
             json,
             ..
         } => {
-            let first = line.steps(&run_id(&line, first).await?).await?;
-            let second = line.steps(&run_id(&line, second).await?).await?;
-            let (first, second) = (attempts::records(&first), attempts::records(&second));
-            let found = diff::differences(&first, &second);
+            let first = record(&line, first).await?;
+            let second = record(&line, second).await?;
+            let found = RunDifferences::of(&first, &second);
             match json.json {
                 true => output::line(attempts::difference_json(&found).to_string())?,
                 false => output::line(attempts::difference(&found))?,
@@ -211,14 +209,14 @@ pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitC
             answer: answer @ cli::Answer { agent: Some(_), .. },
             json,
             ..
-        } => send_answer(&settings.hub, (run, approval), (true, answer), json).await?,
+        } => sending::send(&line, &settings.hub, (run, approval), (true, answer), json).await?,
         Runs::Refuse {
             run,
             approval: Some(approval),
             answer: answer @ cli::Answer { agent: Some(_), .. },
             json,
             ..
-        } => send_answer(&settings.hub, (run, approval), (false, answer), json).await?,
+        } => sending::send(&line, &settings.hub, (run, approval), (false, answer), json).await?,
         Runs::Approve {
             run: Some(run),
             approval,
@@ -301,6 +299,19 @@ async fn watch_run(args: Runs, settings: &Settings) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::from(code))
 }
 
+/// A run as far as it is compared with another.
+async fn record(line: &Line, given: String) -> anyhow::Result<RunRecord> {
+    let id = run_id(line, given).await?;
+    let (run, steps) = (line.get(&id).await?, line.steps(&id).await?);
+    let plan = match line.plan(&id).await {
+        Ok(plan) => Some(plan),
+        // Runs without a plan have none to compare.
+        Err(Trouble::NotFound(_)) => None,
+        Err(trouble) => return Err(trouble.into()),
+    };
+    Ok(attempts::record(&run, &steps, plan.as_ref()))
+}
+
 /// The run that is meant by an id, the beginning of one, or `latest`.
 async fn run_id(line: &Line, given: String) -> anyhow::Result<String> {
     if given == LATEST {
@@ -342,47 +353,6 @@ async fn decide(
     match json.json {
         true => output::json(&run)?,
         false => output::line(listing::answered(&asked, approved))?,
-    }
-    Ok(())
-}
-
-/// Has the hub send the agent that asks the answer to an approval. What it makes of it is in its journal, which Cortex need not know.
-async fn send_answer(
-    hub: &str,
-    (run, approval): (String, String),
-    (approved, words): (bool, cli::Answer),
-    json: Json,
-) -> anyhow::Result<()> {
-    let agent = words.agent.unwrap_or_default();
-    let client = Client::builder(hub).connect().await?;
-    let sent = async {
-        client.agent(&*agent).await?;
-        let decision = Decision {
-            approved,
-            by: words.by.unwrap_or_else(user),
-            comment: words.comment,
-        };
-        let run = RunId::new(&*run);
-        let sent = client.operator().decide(&agent, &run, &approval, decision);
-        sent.await
-    };
-    let sent = sent.await;
-    client.close().await;
-    sent.with_context(|| format!("{agent} cannot be sent the answer"))?;
-    match json.json {
-        true => output::line(
-            json!({ "runId": run, "approvalId": approval, "agent": agent, "approved": approved })
-                .to_string(),
-        )?,
-        false => {
-            let answer = match approved {
-                true => "yes",
-                false => "no",
-            };
-            output::line(output::plain(&format!(
-                "{agent} is sent the {answer} to {approval} of run {run}"
-            )))?;
-        }
     }
     Ok(())
 }

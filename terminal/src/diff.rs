@@ -1,4 +1,4 @@
-//! Differences of two runs, step by step: where they part, and in what.
+//! Differences of two runs: in what was asked, where their steps part, and in what came of them.
 //!
 //! Steps are compared by their names, each with its last attempt. Times and ids are not compared, as they are never the same.
 
@@ -28,6 +28,25 @@ pub struct StepRecord {
     pub error: String,
 }
 
+/// A run, as far as it is compared.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunRecord {
+    /// The objective; of a workflow's run its name, or the words of the request.
+    pub objective: String,
+    /// The input of a workflow; null for other runs.
+    pub input: Value,
+    /// The steps, in the order in which they began.
+    pub steps: Vec<StepRecord>,
+    /// The state of the whole run.
+    pub state: String,
+    /// Extent of what the result lacks: `part` or `all`; empty if nothing.
+    pub undone: String,
+    /// The result; null if there is none.
+    pub result: Value,
+    /// The reason of a failure.
+    pub error: String,
+}
+
 /// One of the two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -37,15 +56,21 @@ pub enum Side {
     Second,
 }
 
-/// A part of a step.
+/// A part of a step or of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
+    /// The objective of the run.
+    Objective,
+    /// The input of the run.
+    Input,
     /// The agent or the tool.
     Agent,
     /// The request.
     Request,
     /// The state in which it ended.
     State,
+    /// Extent of what the result lacks.
+    Undone,
     /// The result.
     Result,
     /// The reason of a failure.
@@ -79,8 +104,65 @@ pub enum Difference {
     },
 }
 
-/// The steps in which two runs differ, in the order in which they began. The runs part at the first one.
-pub fn differences(first: &[StepRecord], second: &[StepRecord]) -> Vec<StepDifference> {
+/// All in which two runs differ.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunDifferences {
+    /// Differences of what was asked: objective and input.
+    pub asked: Vec<Difference>,
+    /// The steps in which they differ, in the order in which they began. The runs part at the first one.
+    pub steps: Vec<StepDifference>,
+    /// Differences of what came of them: state, result and error.
+    pub outcome: Vec<Difference>,
+}
+
+impl RunDifferences {
+    /// Compares two runs.
+    pub fn of(first: &RunRecord, second: &RunRecord) -> Self {
+        let compared = |parts: Vec<Compared>| parts.into_iter().filter_map(Compared::differing);
+        let asked = vec![
+            Compared::texts(Part::Objective, &first.objective, &second.objective),
+            Compared(Part::Input, first.input.clone(), second.input.clone()),
+        ];
+        let outcome = vec![
+            Compared::texts(Part::State, &first.state, &second.state),
+            Compared::texts(Part::Undone, &first.undone, &second.undone),
+            Compared(Part::Result, first.result.clone(), second.result.clone()),
+            Compared::texts(Part::Error, &first.error, &second.error),
+        ];
+        Self {
+            asked: compared(asked).collect(),
+            steps: step_differences(&first.steps, &second.steps),
+            outcome: compared(outcome).collect(),
+        }
+    }
+
+    /// True if nothing differs.
+    pub fn is_empty(&self) -> bool {
+        self.asked.is_empty() && self.steps.is_empty() && self.outcome.is_empty()
+    }
+}
+
+/// A part, with its values in both.
+struct Compared(Part, Value, Value);
+
+impl Compared {
+    fn texts(part: Part, first: &str, second: &str) -> Self {
+        Self(part, first.into(), second.into())
+    }
+
+    fn differing(self) -> Option<Difference> {
+        let Self(part, first, second) = self;
+        let (at, first, second) = first_difference(&first, &second, String::new())?;
+        Some(Difference::Differs {
+            part,
+            at,
+            first: first.cloned(),
+            second: second.cloned(),
+        })
+    }
+}
+
+fn step_differences(first: &[StepRecord], second: &[StepRecord]) -> Vec<StepDifference> {
     let (one, other) = (last_attempts(first), last_attempts(second));
     let compared = merged(first, second).into_iter().filter_map(|step| {
         let difference = match (one.get(step), other.get(step)) {
@@ -126,28 +208,19 @@ fn merged<'s>(first: &'s [StepRecord], second: &'s [StepRecord]) -> Vec<&'s str>
 }
 
 fn differing(one: &StepRecord, other: &StepRecord) -> Option<Difference> {
-    let text = |text: &String| Value::from(text.as_str());
     // The time until which a step waits differs from run to run.
     let request = |step: &StepRecord| match &*step.kind {
         "wait" => Value::Null,
         _ => step.request.clone(),
     };
     let parts = [
-        (Part::Agent, text(&one.agent), text(&other.agent)),
-        (Part::Request, request(one), request(other)),
-        (Part::State, text(&one.state), text(&other.state)),
-        (Part::Result, one.result.clone(), other.result.clone()),
-        (Part::Error, text(&one.error), text(&other.error)),
+        Compared::texts(Part::Agent, &one.agent, &other.agent),
+        Compared(Part::Request, request(one), request(other)),
+        Compared::texts(Part::State, &one.state, &other.state),
+        Compared(Part::Result, one.result.clone(), other.result.clone()),
+        Compared::texts(Part::Error, &one.error, &other.error),
     ];
-    parts.into_iter().find_map(|(part, first, second)| {
-        let (at, first, second) = first_difference(&first, &second, String::new())?;
-        Some(Difference::Differs {
-            part,
-            at,
-            first: first.cloned(),
-            second: second.cloned(),
-        })
-    })
+    parts.into_iter().find_map(Compared::differing)
 }
 
 /// The first values that differ, with the pointer to them.
@@ -182,6 +255,9 @@ fn first_difference<'v>(
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Objective => "objective",
+            Self::Input => "input",
+            Self::Undone => "extent of what is undone",
             Self::Agent => "agent",
             Self::Request => "request",
             Self::State => "state",
@@ -191,14 +267,13 @@ impl fmt::Display for Part {
     }
 }
 
-/// One line.
-impl fmt::Display for StepDifference {
+/// What differs, behind `the run` or the name of a step.
+impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let step = &self.step;
-        match &self.difference {
-            Difference::OnlyIn(Side::First) => write!(f, "{step}: only in the first run"),
-            Difference::OnlyIn(Side::Second) => write!(f, "{step}: only in the second run"),
-            Difference::Differs {
+        match self {
+            Self::OnlyIn(Side::First) => f.write_str("only in the first run"),
+            Self::OnlyIn(Side::Second) => f.write_str("only in the second run"),
+            Self::Differs {
                 part,
                 at,
                 first,
@@ -209,9 +284,16 @@ impl fmt::Display for StepDifference {
                     at => format!(" at {at}"),
                 };
                 let (first, second) = (shown(first.as_ref()), shown(second.as_ref()));
-                write!(f, "{step}: its {part} differs{at}: {first}, then {second}")
+                write!(f, "its {part} differs{at}: {first}, then {second}")
             }
         }
+    }
+}
+
+/// One line.
+impl fmt::Display for StepDifference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.step, self.difference)
     }
 }
 
@@ -247,8 +329,12 @@ mod tests {
     }
 
     fn told(first: &[StepRecord], second: &[StepRecord]) -> Vec<String> {
-        let found = differences(first, second);
-        found.iter().map(StepDifference::to_string).collect()
+        let run = |steps: &[StepRecord]| RunRecord {
+            steps: steps.to_vec(),
+            ..RunRecord::default()
+        };
+        let found = RunDifferences::of(&run(first), &run(second));
+        found.steps.iter().map(StepDifference::to_string).collect()
     }
 
     #[test]
@@ -349,6 +435,60 @@ mod tests {
         assert_eq!(
             told(&first, &second),
             ["a: its request differs at /x~0~1y: null, then nothing"]
+        );
+    }
+
+    #[test]
+    fn runs_with_the_same_steps_differ_in_what_was_asked_and_what_came_of_them() {
+        let steps = vec![step("a", json!({}), json!(1))];
+        let completed = RunRecord {
+            objective: "d".to_owned(),
+            input: json!({"x": "p", "y": 1}),
+            steps: steps.clone(),
+            state: "completed".to_owned(),
+            result: json!({"x": "p"}),
+            ..RunRecord::default()
+        };
+        let other = RunRecord {
+            input: json!({"x": "q", "y": 1}),
+            result: json!({"x": "q"}),
+            ..completed.clone()
+        };
+        let failed = RunRecord {
+            state: "failed".to_owned(),
+            result: Value::Null,
+            error: "the output: no".to_owned(),
+            ..completed.clone()
+        };
+        let in_part = RunRecord {
+            undone: "part".to_owned(),
+            ..completed.clone()
+        };
+        let said = |second: &RunRecord| {
+            let found = RunDifferences::of(&completed, second);
+            assert_eq!(found.steps, []);
+            let all = found.asked.iter().chain(&found.outcome);
+            all.map(Difference::to_string).collect::<Vec<_>>()
+        };
+        assert!(RunDifferences::of(&completed, &completed).is_empty());
+        assert_eq!(
+            said(&other),
+            [
+                r#"its input differs at /x: "p", then "q""#,
+                r#"its result differs at /x: "p", then "q""#,
+            ]
+        );
+        assert_eq!(
+            said(&failed),
+            [
+                r#"its state differs: "completed", then "failed""#,
+                r#"its result differs: {"x":"p"}, then null"#,
+                r#"its error differs: "", then "the output: no""#,
+            ]
+        );
+        assert_eq!(
+            said(&in_part),
+            [r#"its extent of what is undone differs: "", then "part""#]
         );
     }
 }

@@ -1,10 +1,15 @@
 //! Steps of a run, and where two runs part.
 
-use agenthub_proto::{cortex::StepAttempt, json, wkt::Timestamp};
+use agenthub_proto::{
+    cortex::{Run, RunPlan, StepAttempt},
+    json,
+    wkt::Timestamp,
+};
+use agenthub_sdk::runs::Shortfall;
 use serde_json::{Value, json};
 
 use crate::{
-    diff::{StepDifference, StepRecord},
+    diff::{Difference, RunDifferences, RunRecord, StepRecord},
     output::{cut, plain, table},
 };
 
@@ -20,7 +25,7 @@ pub fn steps(steps: &[StepAttempt]) -> String {
         [
             step.step.clone(),
             step.attempt.to_string(),
-            step.state.clone(),
+            state(step),
             who(step).to_owned(),
             step.begun_at.map(|at| at.to_string()).unwrap_or_default(),
             took(step),
@@ -33,6 +38,24 @@ pub fn steps(steps: &[StepAttempt]) -> String {
         ],
         rows,
     )
+}
+
+/// The state, with what the result lacks.
+fn state(step: &StepAttempt) -> String {
+    let result = step.result.as_ref().map(json::from_value);
+    let data = result.as_ref().and_then(|result| result["data"].as_array());
+    let shortfall = data.and_then(|data| Shortfall::of(data));
+    match shortfall.filter(|_| step.state == "completed") {
+        Some(shortfall) => format!("{}, {}", step.state, shortfall.extent().label()),
+        None => match result
+            .as_ref()
+            .and_then(|result| result["decision"].as_bool())
+        {
+            Some(true) => "yes".to_owned(),
+            Some(false) => "no".to_owned(),
+            None => step.state.clone(),
+        },
+    }
 }
 
 /// The agent or the tool; else the kind of the step.
@@ -51,8 +74,31 @@ fn took(step: &StepAttempt) -> String {
     }
 }
 
-/// The steps of a run, as far as two runs are compared.
-pub fn records(steps: &[StepAttempt]) -> Vec<StepRecord> {
+/// A run with its steps and its plan, as far as two runs are compared.
+pub fn record(run: &Run, steps: &[StepAttempt], plan: Option<&RunPlan>) -> RunRecord {
+    let plan = plan.and_then(|plan| plan.plan.as_ref());
+    RunRecord {
+        objective: run.objective.clone(),
+        input: plan.map_or(Value::Null, |plan| json::from_struct(plan)["input"].clone()),
+        steps: step_records(steps),
+        state: run.state.clone(),
+        undone: run.undone.clone(),
+        result: run.result.as_ref().map_or(Value::Null, result),
+        error: run.error.clone(),
+    }
+}
+
+/// The result of a run; of a message that is JSON its content.
+fn result(result: &agenthub_proto::wkt::Struct) -> Value {
+    let mut result = json::from_struct(result);
+    let message = result["message"].as_str();
+    if let Some(content) = message.and_then(|message| serde_json::from_str(message).ok()) {
+        result["message"] = content;
+    }
+    result
+}
+
+fn step_records(steps: &[StepAttempt]) -> Vec<StepRecord> {
     let value = |value: &Option<agenthub_proto::wkt::Value>| {
         value.as_ref().map_or(Value::Null, json::from_value)
     };
@@ -72,27 +118,82 @@ pub fn records(steps: &[StepAttempt]) -> Vec<StepRecord> {
     steps.iter().map(record).collect()
 }
 
-/// Steps at which two runs part, a line each.
-pub fn difference(differences: &[StepDifference]) -> String {
-    let Some(first) = differences.first() else {
+/// Differences of two runs, a line each.
+pub fn difference(differences: &RunDifferences) -> String {
+    let RunDifferences {
+        asked,
+        steps,
+        outcome,
+    } = differences;
+    if differences.is_empty() {
         return "the runs are the same".to_owned();
+    }
+    let headline = match steps.first() {
+        Some(first) => format!("the runs part at the step {}", first.step),
+        None => "the steps of the runs are the same, the runs are not".to_owned(),
     };
-    let lines = differences.iter().map(|step| format!("  {step}"));
-    let lines: Vec<String> = lines.collect();
-    let text = format!(
-        "the runs part at the step {}\n{}",
-        first.step,
-        lines.join("\n")
-    );
-    plain(&text).into_owned()
+    let of_run = |difference: &Difference| format!("  the run: {difference}");
+    let lines = [headline]
+        .into_iter()
+        .chain(asked.iter().map(of_run))
+        .chain(steps.iter().map(|step| format!("  {step}")))
+        .chain(outcome.iter().map(of_run));
+    plain(&lines.collect::<Vec<_>>().join("\n")).into_owned()
 }
 
 /// The same as one JSON object.
-pub fn difference_json(differences: &[StepDifference]) -> Value {
-    let steps: Vec<Value> = differences
+pub fn difference_json(differences: &RunDifferences) -> Value {
+    let RunDifferences {
+        asked,
+        steps,
+        outcome,
+    } = differences;
+    let lines =
+        |all: &[Difference]| -> Vec<String> { all.iter().map(ToString::to_string).collect() };
+    let told: Vec<Value> = steps
         .iter()
         .map(|step| json!({ "step": step.step, "difference": step.to_string() }))
         .collect();
-    let parts = differences.first().map(|step| &step.step);
-    json!({ "same": steps.is_empty(), "parts": parts, "steps": steps })
+    json!({
+        "same": differences.is_empty(),
+        "asked": lines(asked),
+        "parts": steps.first().map(|step| &step.step),
+        "steps": told,
+        "outcome": lines(outcome),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_done_in_part_and_decisions_are_told() {
+        let attempt = |name: &str, agent: &str, result: Value| StepAttempt {
+            step: name.to_owned(),
+            attempt: 1,
+            kind: "decision".to_owned(),
+            agent: agent.to_owned(),
+            state: "completed".to_owned(),
+            result: Some(json::to_value(&result)),
+            ..StepAttempt::default()
+        };
+        let lacks = json!({"partial": true, "undone": "part", "results": []});
+        let whole = json!({"text": "hi", "data": []});
+        let shown = steps(&[
+            attempt("whole", "x", whole),
+            attempt("part", "x", json!({"text": "hi", "data": [lacks]})),
+            attempt("way", "", json!({"decision": false})),
+            StepAttempt {
+                state: "skipped".to_owned(),
+                ..attempt("left", "", Value::Null)
+            },
+        ]);
+        let rows = shown.lines().map(|row| row.split_whitespace().collect());
+        let rows: Vec<Vec<&str>> = rows.collect();
+        assert_eq!(rows[1][..3], ["whole", "1", "completed"]);
+        assert_eq!(rows[2][..5], ["part", "1", "completed,", "in", "part"]);
+        assert_eq!(rows[3][..4], ["way", "1", "no", "decision"]);
+        assert_eq!(rows[4][..3], ["left", "1", "skipped"]);
+    }
 }
