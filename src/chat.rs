@@ -6,6 +6,7 @@
 mod ahead;
 mod command;
 mod editor;
+mod elsewhere;
 mod interactive;
 mod keys;
 mod notice;

@@ -63,6 +63,8 @@ pub(crate) struct Handoff {
     pub(crate) state: String,
     /// Extent of what its result lacks.
     pub(crate) undone: Option<Undone>,
+    /// The approval that the agent asks a person for, as its status has it.
+    pub(crate) approval: Option<Value>,
 }
 
 /// Phase of a handoff.
@@ -242,6 +244,9 @@ impl Handoff {
         if let Some(undone) = self.undone {
             data["undone"] = json!(undone);
         }
+        if let Some(approval) = &self.approval {
+            data["approval"] = approval.clone();
+        }
         data
     }
 }
@@ -280,6 +285,7 @@ mod tests {
             text: text.to_owned(),
             state: if is_back { "completed" } else { "" }.to_owned(),
             undone: None,
+            approval: None,
         })
     }
 

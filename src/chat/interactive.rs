@@ -299,6 +299,9 @@ impl Talk {
             TurnEventKind::Shows(Show::Answer { text, .. }) => {
                 Some(format!("{title}\n{}", plain(&text)))
             }
+            TurnEventKind::Shows(Show::Asks(asked)) => {
+                Some(format!("{title}\n{}", asked.question()))
+            }
             TurnEventKind::Shows(_) => None,
             TurnEventKind::Ended(end) => {
                 self.turns.remove(&told.turn);
@@ -354,6 +357,7 @@ fn draw(screen: &mut Screen, show: Show) {
     match show {
         Show::Doing(text) | Show::Writing(text) => screen.doing(&text),
         Show::Note(text) => screen.line(&dim(&format!("· {}", cut(&text, 200)))),
+        Show::Asks(asked) => screen.line(&asked.question()),
         Show::Text(piece) => screen.text(&piece),
         Show::Void => screen.void(),
         Show::Answer { text, shown } => screen.answer(&text, shown),

@@ -6,13 +6,15 @@ use agenthub_proto::{
     agenthub::{ListAgentsRequest, ListTasksRequest},
     cortex::ListRunsRequest,
 };
+use agenthub_sdk::runs::{Decision, RunId};
 use agenthub_terminal::{
     listing,
+    output::plain,
     run::{Answer, answer, user, width},
 };
 use anyhow::bail;
 
-use super::session::Session;
+use super::{elsewhere::Asked, session::Session};
 
 /// The runs that are listed.
 const RUNS: usize = 20;
@@ -57,7 +59,17 @@ pub(super) async fn runs(session: &Session) -> anyhow::Result<String> {
 
 /// Notice on the approvals that wait.
 pub(super) async fn approvals(session: &Session) -> anyhow::Result<String> {
-    Ok(listing::runs::approvals(&session.line()?.pending().await?))
+    let waiting = session.line()?.pending().await?;
+    let elsewhere = session.elsewhere.all();
+    let told = elsewhere.iter().map(Asked::told);
+    let lines: Vec<String> = match waiting.is_empty() && !elsewhere.is_empty() {
+        true => told.collect(),
+        false => [listing::runs::approvals(&waiting)]
+            .into_iter()
+            .chain(told)
+            .collect(),
+    };
+    Ok(lines.join("\n"))
 }
 
 /// Gives the answer to what waits for a yes.
@@ -69,6 +81,28 @@ pub(super) async fn answered(
 ) -> anyhow::Result<String> {
     if id.is_empty() {
         bail!("say which: /approvals lists what waits for a yes");
+    }
+    if let Some(asked) = session.elsewhere.find(id)? {
+        let decision = Decision {
+            approved,
+            by: user(),
+            comment: why.to_owned(),
+        };
+        let run = RunId::new(&*asked.run);
+        let operator = session.client.operator();
+        operator
+            .decide(&asked.agent, &run, &asked.id, decision)
+            .await?;
+        session.elsewhere.forget(std::slice::from_ref(&asked));
+        let word = match approved {
+            true => "yes",
+            false => "no",
+        };
+        return Ok(format!(
+            "{} is sent the {word}: {}",
+            plain(&asked.agent),
+            asked.told()
+        ));
     }
     let given = Answer {
         run: id,

@@ -108,6 +108,17 @@ async fn answer(session: &Session, words: &str, signals: &mut Signals) -> anyhow
                 doing = text;
             }
             Show::Note(text) => output::aside(output::cut(&text, ASIDE)),
+            Show::Asks(asked) => {
+                output::aside(asked.question());
+                output::aside(format!(
+                    "  allow it: {}",
+                    asked.command("approve", &session.hub)
+                ));
+                output::aside(format!(
+                    "  refuse it: {}",
+                    asked.command("refuse", &session.hub)
+                ));
+            }
             Show::Answer { text, .. } if printed.is_ok() => {
                 printed = output::line(output::plain(&text));
             }

@@ -11,6 +11,7 @@ use anyhow::bail;
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use super::elsewhere::Elsewhere;
 use super::presence::{Presence, Standing};
 
 /// Time for which Cortex is waited for at the beginning.
@@ -24,6 +25,8 @@ pub(crate) struct Session {
     pub(super) hub: String,
     /// Task that waits for the user's answer.
     asks: Arc<Mutex<Option<String>>>,
+    /// Approvals that agents ask for, which Cortex may not know.
+    pub(super) elsewhere: Elsewhere,
 }
 
 impl Session {
@@ -85,6 +88,7 @@ impl Session {
             context,
             hub: hub.to_owned(),
             asks: Arc::default(),
+            elsewhere: Elsewhere::default(),
         })
     }
 }

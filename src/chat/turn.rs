@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use agenthub_cortex::{CHAT_REQUEST, CORTEX};
+use agenthub_proto::cortex::Approval;
 use agenthub_sdk::{Client, Delegation, Error, TraceContext};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{
+    elsewhere::Asked,
     overheard::Overheard,
     session::Session,
     turn_view::{End, Show, View, said},
@@ -19,6 +21,9 @@ const LIMIT: Duration = Duration::from_secs(30 * 60);
 
 /// Time for which the end of a cancelled turn is waited for.
 const CANCELLED: Duration = Duration::from_secs(3);
+
+/// Deadline of a look at what Cortex knows to wait.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// Asks, or answers what was asked, and shows what happens until the end. Cancelling `cancel` cancels the task; dropping the future leaves it running.
 pub(super) async fn run<F: Future<Output = ()>>(
@@ -78,12 +83,18 @@ pub(super) async fn run<F: Future<Output = ()>>(
     let mut updates = pending.updates();
     let mut view = View::default();
     let mut overheard = Overheard::new(client.clone());
+    let mut asked: Vec<Asked> = Vec::new();
     let mut give_up: Option<Instant> = None;
     loop {
         tokio::select! {
             update = updates.next() => match update {
                 Some(update) => {
                     for it in view.apply(&update) {
+                        if let Show::Asks(approval) = &it
+                            && !is_news(&session, approval, &mut asked).await
+                        {
+                            continue;
+                        }
                         show(it).await;
                     }
                     overheard.listen(view.at_work());
@@ -102,6 +113,7 @@ pub(super) async fn run<F: Future<Output = ()>>(
             }
         }
     }
+    session.elsewhere.forget(&asked);
     // The updates end with the outcome, so it is there.
     let outcome = pending.outcome().await;
     if outcome.as_ref().is_ok_and(|o| o.state.is_interrupted()) {
@@ -112,6 +124,21 @@ pub(super) async fn run<F: Future<Output = ()>>(
         show(it).await;
     }
     end
+}
+
+/// Remembers an approval that an agent asks for. False if Cortex knows it, and so tells of it itself, or if it was told before.
+async fn is_news(session: &Session, approval: &Asked, asked: &mut Vec<Asked>) -> bool {
+    let known = async {
+        let waiting = session.line().ok()?.pending().await.ok()?;
+        let is_it = |a: &Approval| a.run_id == approval.run && a.id == approval.id;
+        Some(waiting.iter().any(is_it))
+    };
+    let is_known = timeout(LOOK, known).await.ok().flatten();
+    if is_known == Some(true) || !session.elsewhere.add(approval) {
+        return false;
+    }
+    asked.push(approval.clone());
+    true
 }
 
 fn new_task() -> String {

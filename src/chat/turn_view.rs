@@ -11,7 +11,7 @@ use agenthub_sdk::{Error, Outcome, Update, internal::ANSWER_ARTIFACT};
 use agenthub_terminal::partial::{self, Extent};
 use serde_json::Value;
 
-use super::overheard::Piece;
+use super::{elsewhere::Asked, overheard::Piece};
 
 /// The end of what an agent writes that is shown, in characters.
 const MAX_TAIL: usize = 60;
@@ -25,6 +25,8 @@ pub(super) enum Show {
     Writing(String),
     /// Something that happened on the way.
     Note(String),
+    /// An agent asks for a person's yes.
+    Asks(Asked),
     /// The next piece of the answer.
     Text(String),
     /// The pieces so far are void.
@@ -166,7 +168,10 @@ impl View {
                 shows.extend(self.doing());
                 shows
             }
-            _ => one(Show::Doing, line),
+            _ => {
+                let asked = Asked::read(&data["approval"]);
+                asked.map_or_else(|| one(Show::Doing, line), |asked| vec![Show::Asks(asked)])
+            }
         }
     }
 

@@ -1,17 +1,22 @@
 //! One task at an agent, from the handing over to what becomes of it.
 
+use agenthub_proto::json;
 use agenthub_sdk::{
     Update,
     durable::HandedOver,
     runs::{DelegationResult, SentHandoff},
 };
+use serde_json::Value;
 
 use super::{
     frame_feed::View,
     outcome::{AWAY, LOST, shortened},
     projection::handoff,
 };
-use crate::{frame::Stage, origin::Origin};
+use crate::{
+    frame::{Frame, Stage},
+    origin::Origin,
+};
 
 /// Hands a task over and waits for what becomes of it, while its progress is shown. An agent that stays away for longer than it may is
 /// given up. Dropping the future ends the waiting, not the task.
@@ -55,7 +60,11 @@ async fn watched(mut handed: HandedOver, sent: &SentHandoff, view: &View) -> Del
     let progress = async {
         while let Some(update) = updates.next().await {
             if let Some(text) = progress(&update) {
-                view.show(handoff(Stage::Progress, sent, &text));
+                let mut frame = handoff(Stage::Progress, sent, &text);
+                if let Frame::Handoff(handoff) = &mut frame {
+                    handoff.approval = approval(&update);
+                }
+                view.show(frame);
             }
         }
     };
@@ -71,6 +80,15 @@ fn progress(update: &Update) -> Option<String> {
     let status = update.status.as_ref()?;
     let text = status.text();
     (!status.state().is_terminal() && !text.is_empty()).then_some(text)
+}
+
+/// The approval that the agent asks a person for.
+fn approval(update: &Update) -> Option<Value> {
+    let Update::Status(update) = update else {
+        return None;
+    };
+    let metadata = json::from_struct(update.metadata.as_ref()?);
+    metadata.get("approval").filter(|a| a.is_object()).cloned()
 }
 
 /// Cancels a task that is not waited for any longer.

@@ -139,6 +139,7 @@ impl Projection {
             text: returned(result).to_owned(),
             state: state_of(result).to_owned(),
             undone: undone(result),
+            approval: None,
         })]
     }
 
@@ -176,6 +177,7 @@ pub(crate) fn handoff(stage: Stage, sent: &SentHandoff, text: &str) -> Frame {
         text: text.to_owned(),
         state: String::new(),
         undone: None,
+        approval: None,
     })
 }
 

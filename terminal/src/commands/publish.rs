@@ -10,11 +10,14 @@ use std::{
 
 use agenthub_proto::{
     a2a::{AgentCard, Message, Part, Role},
-    agenthub::{AgentEntry, AgentEventMetadata, AgentState, ListAgentsRequest},
+    agenthub::{
+        AgentEntry, AgentEventMetadata, AgentState, ListAgentsRequest, TaskStatusUpdateEvent,
+    },
+    json,
     trace::TraceContext,
 };
 use agenthub_sdk::{
-    Client, Delegation, Error, Outcome,
+    Client, Delegation, Error, Outcome, Update, Updates,
     internal::{task_type, unknown_agent},
 };
 use anyhow::bail;
@@ -22,6 +25,7 @@ use serde_json::json;
 
 use super::args::Publish;
 use crate::{
+    calls::{hub_flag, program},
     connect, message, output,
     partial::{self, Extent},
     stop::Signals,
@@ -56,7 +60,7 @@ pub async fn run(mut args: Publish, hub: &str) -> anyhow::Result<ExitCode> {
         args.task_type = known_as(args.task_type, &card.unwrap_or_default());
     }
     let code = match args.wait {
-        true => ask(&client, args, is_here).await?,
+        true => ask(&client, args, is_here, hub).await?,
         false => publish(&client, args).await?,
     };
     client.close().await;
@@ -135,6 +139,34 @@ async fn watch(client: &Client, to: &str, was_here: &Cell<bool>) -> Infallible {
     }
 }
 
+/// Says what the agent asks a person, and how to answer. Never ends.
+async fn tell_questions(mut updates: Updates, hub: &str) -> Infallible {
+    while let Some(update) = updates.next().await {
+        if let Update::Status(status) = update
+            && let Some(question) = question(&status, hub)
+        {
+            output::aside(output::plain(&question));
+        }
+    }
+    std::future::pending().await
+}
+
+/// The question to a person in a status, with the commands that answer it.
+fn question(status: &TaskStatusUpdateEvent, hub: &str) -> Option<String> {
+    let metadata = status.metadata.as_ref().map(json::from_struct)?;
+    let approval = &metadata["approval"];
+    let text = |field: &str| approval[field].as_str();
+    let (run, id, agent) = (text("run")?, text("id")?, text("agent")?);
+    let (question, step) = (text("question")?, text("step").unwrap_or_default());
+    let (program, hub) = (program(), hub_flag(hub));
+    let command = |word: &str| format!("{program} runs {word} {run} {id} --agent {agent}{hub}");
+    Some(format!(
+        "? {question} (step {step})\n  allow it: {}\n  refuse it: {}",
+        command("approve"),
+        command("refuse")
+    ))
+}
+
 async fn publish(client: &Client, args: Publish) -> anyhow::Result<ExitCode> {
     let mut message = Message::new(Role::User, args.text);
     message.content.extend(args.data.as_ref().map(Part::data));
@@ -197,7 +229,7 @@ fn takers_told(wanted: &str, agents: &[AgentEntry]) -> String {
     }
 }
 
-async fn ask(client: &Client, args: Publish, is_here: bool) -> anyhow::Result<ExitCode> {
+async fn ask(client: &Client, args: Publish, is_here: bool, hub: &str) -> anyhow::Result<ExitCode> {
     let to = args.to.unwrap_or_default();
     let mut delegation = Delegation::to(&*to)
         .capability(args.task_type.unwrap_or_default())
@@ -222,12 +254,14 @@ async fn ask(client: &Client, args: Publish, is_here: bool) -> anyhow::Result<Ex
         }
     }
     let mut signals = Signals::new()?;
-    let pending = client.delegate(delegation).await?;
+    let mut pending = client.delegate(delegation).await?;
+    let updates = pending.updates();
     let task_id = pending.task_id().to_owned();
     let was_here = Cell::new(is_here);
     let outcome = tokio::select! {
         outcome = pending.outcome() => outcome?,
         never = watch(client, &to, &was_here) => match never {},
+        never = tell_questions(updates, hub) => match never {},
         _ = signals.next() => {
             client.cancel_task(&task_id, "cancelled by the user").await?;
             bail!("task {task_id} was cancelled");
@@ -280,6 +314,27 @@ mod tests {
     use agenthub_sdk::{Agent, Card, Skill, TaskContext};
 
     use super::*;
+
+    /// spec: EXE-2.2
+    #[test]
+    fn a_question_to_a_person_is_told_with_the_commands_that_answer_it() {
+        let status = |metadata: serde_json::Value| TaskStatusUpdateEvent {
+            metadata: Some(json::to_struct(&metadata)),
+            ..TaskStatusUpdateEvent::default()
+        };
+        let approval = json!({"run": "r", "id": "a", "agent": "press", "step": "may", "question": "Print it?"});
+        let told = question(&status(json!({"approval": approval})), "http://hub:1");
+        let told = told.expect("it asks");
+        assert!(
+            told.starts_with("? Print it? (step may)\n  allow it: "),
+            "{told}"
+        );
+        for word in ["approve", "refuse"] {
+            let command = format!(" runs {word} r a --agent press --hub http://hub:1");
+            assert!(told.contains(&command), "{command}: {told}");
+        }
+        assert_eq!(question(&status(json!({"tool": {}})), "http://hub:1"), None);
+    }
 
     #[test]
     fn who_takes_what_is_addressed_to_nobody_is_told() {

@@ -6,9 +6,10 @@ use std::{
 };
 
 use agenthub_sdk::{
-    TaskContext,
+    TaskContext, TaskUpdate,
     runs::{RunEvent, StepRequest, StepResult, workflow_step::StepEnd},
 };
+use serde_json::json;
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinSet,
@@ -29,7 +30,7 @@ const CATCH_UP: Duration = Duration::from_secs(2);
 const MAX_QUESTION: usize = 500;
 
 enum Job {
-    Line(String),
+    Line(TaskUpdate),
     Mark(oneshot::Sender<()>),
 }
 
@@ -112,7 +113,7 @@ impl Publishing {
 /// Takes the lines of a moment, or those up to a mark; `None` at the end.
 async fn next_lines(
     given: &mut mpsc::Receiver<Job>,
-    lines: &mut Vec<String>,
+    lines: &mut Vec<TaskUpdate>,
 ) -> Option<Option<oneshot::Sender<()>>> {
     let mut next = given.recv().await;
     let until = Instant::now() + LINGER;
@@ -132,8 +133,8 @@ async fn next_lines(
 }
 
 /// The line of an event: a step goes out to an agent or a person, or comes back.
-fn line(event: &RunEvent, run: &str, agent: &str) -> Option<String> {
-    match event {
+fn line(event: &RunEvent, run: &str, agent: &str) -> Option<TaskUpdate> {
+    let text: String = match event {
         RunEvent::StepBegun {
             step,
             attempt,
@@ -142,39 +143,48 @@ fn line(event: &RunEvent, run: &str, agent: &str) -> Option<String> {
         } => match what {
             StepRequest::Delegated(sent) => {
                 let agent = &sent.handoff.agent;
-                Some(match attempt {
+                match attempt {
                     1 => format!("Step {step}: {agent} is asked"),
                     n => format!("Step {step}: {agent} is asked, attempt {n}"),
-                })
+                }
             }
             StepRequest::ApprovalAsked(approval) => {
                 let question = approval.arguments["question"].as_str();
                 let question = cut(question.unwrap_or_default());
                 let id = &approval.id;
                 // The agent is named, as Cortex may not know the folder with its runs.
-                Some(format!(
+                let text = format!(
                     "Step {step} waits for a person: {question} (`agenthub runs approve {run} {id} --agent {agent}` allows it, \
                      `refuse` in place of `approve` does not; a message in this task is no answer)"
-                ))
+                );
+                let approval = json!({
+                    "run": run,
+                    "id": id,
+                    "agent": agent,
+                    "step": approval.subject,
+                    "question": question,
+                });
+                return Some(TaskUpdate::new(text).metadata("approval", approval));
             }
-            _ => None,
+            _ => return None,
         },
         RunEvent::StepEnded { step, result, .. } => match (result, StepEnd::of(result)) {
-            (StepResult::Decided(decision), _) => Some(match decision.approved {
+            (StepResult::Decided(decision), _) => match decision.approved {
                 true => format!("Step {step} is allowed"),
                 false => format!("Step {step} is refused"),
-            }),
+            },
             (StepResult::DelegationEnded(_), StepEnd::Completed) => {
-                Some(format!("Step {step} is completed"))
+                format!("Step {step} is completed")
             }
             (StepResult::DelegationEnded(_), StepEnd::Cancelled) => {
-                Some(format!("Step {step} is called back"))
+                format!("Step {step} is called back")
             }
-            (_, StepEnd::Failed(reason)) => Some(format!("Step {step} has failed: {reason}")),
-            _ => None,
+            (_, StepEnd::Failed(reason)) => format!("Step {step} has failed: {reason}"),
+            _ => return None,
         },
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(text.into())
 }
 
 fn cut(question: &str) -> String {
@@ -190,13 +200,16 @@ mod tests {
         let (jobs, mut given) = mpsc::channel(ROOM);
         let mut lines = Vec::new();
         for line in ["a", "b"] {
-            let sent = jobs.try_send(Job::Line(line.to_owned()));
+            let sent = jobs.try_send(Job::Line(line.into()));
             assert!(sent.is_ok(), "there is room");
         }
         let began = Instant::now();
         let taken = next_lines(&mut given, &mut lines).await;
         assert!(matches!(taken, Some(None)));
-        assert_eq!((&*lines.join(" "), began.elapsed()), ("a b", LINGER));
+        assert_eq!(
+            (&lines[..], began.elapsed()),
+            (&["a".into(), "b".into()][..], LINGER)
+        );
         lines.clear();
 
         let (done, _is_done) = oneshot::channel();
@@ -206,7 +219,10 @@ mod tests {
         let began = Instant::now();
         let taken = next_lines(&mut given, &mut lines).await;
         assert!(matches!(taken, Some(Some(_))));
-        assert_eq!((&*lines.join(" "), began.elapsed()), ("c", Duration::ZERO));
+        assert_eq!(
+            (&lines[..], began.elapsed()),
+            (&["c".into()][..], Duration::ZERO)
+        );
         drop(jobs);
         assert!(next_lines(&mut given, &mut lines).await.is_none());
     }
