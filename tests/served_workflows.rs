@@ -229,6 +229,13 @@ output: ${print.output.text}
     // The workflow takes no words.
     assert_eq!(done.code, Some(3), "{done:?}");
     assert!(done.stdout.contains("Echo: printed"), "{done:?}");
+    for part in [
+        "? Print it? (step may)",
+        &format!("runs approve {run} "),
+        "--agent press",
+    ] {
+        assert!(done.stderr.contains(part), "{part}: {done:?}");
+    }
 }
 
 /// The task, once it has told this.

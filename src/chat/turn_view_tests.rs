@@ -82,6 +82,24 @@ fn answer(text: &str, shown: bool) -> Show {
 }
 
 /// spec: HUB-7
+/// spec: EXE-2.2
+#[test]
+fn an_agent_that_asks_for_a_persons_yes_is_shown_whole() {
+    let approval =
+        json!({"run": "r", "id": "a1", "agent": "press", "step": "may", "question": "Print it?"});
+    let frame = json!({
+        "type": "handoff",
+        "message": "progress",
+        "data": {"from": "press", "to": "cortex", "taskId": "1", "approval": approval},
+    });
+    let asked = Asked::read(&approval).expect("it is one");
+    let seen = shows(&[working(
+        "press: Step may waits for a person: Print it?",
+        Some(frame),
+    )]);
+    assert_eq!(seen, [Show::Asks(asked)]);
+}
+
 #[test]
 fn who_works_is_shown_until_they_are_done() {
     let seen = shows(&[
