@@ -337,7 +337,7 @@ fn a_run_again_does_what_failed_and_two_runs_can_be_compared() {
     let file = written(
         &system,
         "told.yaml",
-        "input: { type: object, properties: { x: { type: string } } }\nsteps: { a: { agent: agent_echo, text: hi } }\n\
+        "input: { type: object, required: [x], properties: { x: { type: string } } }\nsteps: { a: { agent: agent_echo, text: hi } }\n\
          output: { r: \"${{'p': 1, 'q': 2}[workflow.input.x]}\" }\n",
     );
     let told = |x: &str, state: &str| {
