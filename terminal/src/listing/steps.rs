@@ -44,7 +44,7 @@ pub fn steps(steps: &[StepAttempt]) -> String {
 fn state(step: &StepAttempt) -> String {
     let result = step.result.as_ref().map(json::from_value);
     let data = result.as_ref().and_then(|result| result["data"].as_array());
-    let shortfall = data.and_then(|data| Shortfall::of(data));
+    let shortfall = data.and_then(Shortfall::of);
     match shortfall.filter(|_| step.state == "completed") {
         Some(shortfall) => format!("{}, {}", step.state, shortfall.extent().label()),
         None => match result

@@ -63,7 +63,7 @@ impl Progress {
 
     /// Publishes a line of its own. Never waits.
     pub(super) fn say(&self, line: String) {
-        self.give(Job::Line(line));
+        self.give(Job::Line(line.into()));
     }
 
     /// Waits until all lines have been published, for at most 2 s.
@@ -213,7 +213,7 @@ mod tests {
         lines.clear();
 
         let (done, _is_done) = oneshot::channel();
-        for job in [Job::Line("c".to_owned()), Job::Mark(done)] {
+        for job in [Job::Line("c".into()), Job::Mark(done)] {
             assert!(jobs.try_send(job).is_ok(), "there is room");
         }
         let began = Instant::now();
