@@ -199,9 +199,9 @@ impl<'a> Evaluation<'a> {
             self.wanted.truncate(wanted_before);
             return Standing::Failed(failure);
         }
-        let gone_without: Vec<Value> = failures(graph, &states)
-            .map(|(name, error)| gone_without(&format!("{prefix}{name}"), error))
-            .collect();
+        let failures = failures(graph, &states, scope).into_iter();
+        let gone_without =
+            failures.map(|(name, error)| gone_without(&format!("{prefix}{name}"), &error));
         self.lacks.extend(gone_without);
         self.note_joins(graph, &states, &joined, prefix);
         let mut last = begun_ms;

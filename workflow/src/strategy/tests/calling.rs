@@ -181,6 +181,15 @@ steps:
     // Nothing stood in: the step is for the other case, or has failed as well.
     let otherwise = by_when.replace("failed", "completed");
     let failing = by_when.replace("agent: y", "on_failure: continue, agent: y");
+    // It would have gone either way.
+    for always in ["!= \"skipped\"", "in [\"completed\", \"failed\"]"] {
+        let workflow = by_when.replace("== \"failed\"", always);
+        let (outcome, _) = played(&workflow, json!({}), |step, _| match step {
+            "a" => failed("busy"),
+            _ => done(json!({})),
+        });
+        assert_eq!(lacking(&outcome), ["a"], "{workflow}");
+    }
     for (workflow, expected) in [(otherwise, &["a"][..]), (failing, &["a", "b"])] {
         let (outcome, _) = played(&workflow, json!({}), |_, _| failed("busy"));
         assert_eq!(lacking(&outcome), expected, "{workflow}");
