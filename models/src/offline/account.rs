@@ -48,18 +48,22 @@ const MANNER: [&str; 3] = ["ly", "wards", "weise"];
 /// Marks around quotations.
 const QUOTES: [char; 6] = ['"', '“', '”', '„', '«', '»'];
 
-/// Words that change nothing of what is wanted: articles, pronouns, forms of to be and the like, and prepositions. Each other word of an errand has
-/// to be accounted for: a question word, a negation and "again" make another errand of it.
-const SILENT: [&str; 80] = [
-    "a", "about", "agent", "agents", "am", "an", "are", "as", "ask", "at", "be", "been", "by",
-    "can", "could", "did", "do", "does", "for", "from", "get", "give", "had", "has", "have", "he",
-    "her", "here", "him", "his", "i", "in", "into", "is", "it", "its", "just", "let", "me", "my",
-    "now", "of", "on", "our", "please", "s", "shall", "she", "should", "so", "some", "tell",
+/// Words that change nothing of what is wanted: articles, pronouns and prepositions. Each other word of an errand has to be accounted for: a
+/// question word, a negation and "again" make another errand of it.
+const SILENT: [&str; 61] = [
+    "a", "about", "agent", "agents", "an", "as", "ask", "at", "bitte", "by", "do", "for", "from",
+    "get", "give", "he", "her", "here", "him", "his", "i", "in", "into", "it", "its", "just",
+    "let", "me", "my", "now", "of", "on", "our", "please", "s", "she", "so", "some", "tell",
     "thank", "thanks", "that", "the", "their", "them", "there", "these", "they", "this", "those",
-    "to", "up", "us", "use", "want", "was", "we", "were", "what", "which", "will", "with", "would",
-    "you", "your", "bitte", "out",
+    "to", "up", "us", "use", "want", "we", "what", "which", "with", "you", "your",
 ];
-
+/// Questions for what an errand names: "what is the time".
+const WHAT: [&str; 2] = ["what", "which"];
+/// Words that are silent behind such a word, and elsewhere ask whether something is so.
+const AUXILIARY: [&str; 21] = [
+    "am", "are", "be", "been", "can", "could", "did", "does", "had", "has", "have", "is", "shall",
+    "should", "was", "were", "will", "would", "out", "whose", "may",
+];
 /// Stands for a quotation within an instruction.
 const QUOTATION: &str = "quotation";
 
@@ -205,6 +209,7 @@ fn unaccounted<'w>(errand: &'w str, carried: &[Carried<'_>]) -> Option<&'w str> 
     let words = errand.split(|c: char| !c.is_alphanumeric());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     let lower: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
+    let asks_what = lower.first().is_some_and(|first| WHAT.contains(&&**first));
     let is_accounted = |at: usize| {
         let word = &*lower[at];
         let stems = stems(word);
@@ -214,7 +219,8 @@ fn unaccounted<'w>(errand: &'w str, carried: &[Carried<'_>]) -> Option<&'w str> 
                 let mut results = carried.iter();
                 results.any(|one| stands_alike(&lower, at, &plain_words(&one.text.to_lowercase())))
             }
-            () if stems.is_empty() => SILENT.contains(&word),
+            () if SILENT.contains(&word) || (asks_what && AUXILIARY.contains(&word)) => true,
+            () if stems.is_empty() => false,
             () => stems.is_subset(&known),
         }
     };
@@ -318,6 +324,9 @@ mod tests {
             "the berth of \"Aurora\" in French",
             "is the berth of \"Aurora\" free?",
             "why the berth of \"Aurora\"",
+            "is that the berth of \"Aurora\"?",
+            "can you tell the berth of \"Aurora\"?",
+            "the berth of \"Aurora\" is a berth",
             "when has the ship \"Aurora\" a berth?",
             "the berth of \"Aurora\" again",
             "the berth of all ships, \"Aurora\"",

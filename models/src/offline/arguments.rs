@@ -98,12 +98,11 @@ impl<'a> Filler<'a> {
                 .number(name, schema)
                 .map(Value::Number)
                 .or_else(fallback)
-                .or_else(|| schema.get("minimum").cloned().filter(|_| required))
-                .or_else(|| required.then(|| json!(0))),
+                .or_else(|| required.then(|| self.invent(name, schema))),
             "boolean" => {
                 let said = self.affirms(name).map(Value::Bool);
                 said.or_else(fallback)
-                    .or_else(|| required.then(|| json!(false)))
+                    .or_else(|| required.then(|| self.invent(name, schema)))
             }
             "null" => required.then_some(Value::Null),
             _ if FOR_SENTENCES.contains(&name) && required => Some(self.text(schema).into()),
@@ -156,6 +155,16 @@ impl<'a> Filler<'a> {
             self.numbers.remove(at);
         }
         Some(value)
+    }
+
+    /// A value that nobody named: the smallest.
+    fn invent(&mut self, name: &str, schema: &Value) -> Value {
+        self.guessed.push(name.to_owned());
+        match (kind(schema), schema.get("minimum")) {
+            ("boolean", _) => json!(false),
+            (_, Some(least)) => least.clone(),
+            _ => json!(0),
+        }
     }
 
     /// The whole sentence, for want of anything better.

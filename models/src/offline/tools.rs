@@ -244,8 +244,8 @@ fn guesses(request: &Request, turn: &Turn<'_>) -> String {
         if turn.calls().any(|call| is_made(&call)) {
             let (names, tool) = (guessed.join("`, `"), &tool.name);
             lines.push_str(&format!(
-                "\nI am an offline stand-in, and could not tell what `{names}` of {tool} is to be: I gave it the whole sentence. Put what you \
-                 mean in quotation marks, or write {first}=…"
+                "\nI am an offline stand-in, and could not tell what `{names}` of {tool} is to be: I gave it the whole sentence, or the \
+                 smallest value. Put what you mean in quotation marks, or write {first}=…"
             ));
         }
     }

@@ -405,6 +405,9 @@ fn what_is_left_undone_is_declared() {
     let words = "weather_now please, for the town where my sister lives";
     let guessed = answered(asked(words), &[json!("12 degrees")]);
     assert_eq!(declared(&guessed), Some(Undone::Part));
+    // Nobody said which numbers.
+    let invented = answered(asked("use the calculator"), &[json!("0")]);
+    assert_eq!(declared(&invented), Some(Undone::Part));
     let query = json!({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]});
     let mut searching = asked("shave my llama");
     let find = tool(FIND_AGENTS, "Finds agents by what they do", query);
