@@ -6,11 +6,44 @@ use serde_json::Value;
 
 use super::decision::Outcome;
 use super::layout::without_mark;
+use crate::Undone;
 
 /// True if a result is an error.
 pub(super) fn is_error(value: &Value) -> bool {
     let error = value.get("error");
     error.is_some_and(|error| !plain(error).is_empty())
+}
+
+/// Extent of what a result leaves undone, as it says itself: it is an error, or data with one of the usual marks of a failure or of a part.
+pub(super) fn left_undone(value: &Value) -> Option<Undone> {
+    // Agents say it in a form of their own.
+    if value.get("agent").is_some() || is_error(value) {
+        return is_error(value).then_some(Undone::All);
+    }
+    let is = |key: &str, mark: bool| value.get(key) == Some(&mark.into());
+    let says = |key: &str, words: &[&str]| {
+        let said = value.get(key).and_then(Value::as_str);
+        said.is_some_and(|said| words.iter().any(|word| said.eq_ignore_ascii_case(word)))
+    };
+    let has_errors = value["errors"]
+        .as_array()
+        .is_some_and(|all| !all.is_empty());
+    let text = value.as_str().unwrap_or_default().trim_start();
+    let is_text_of_error = text
+        .get(..6)
+        .is_some_and(|head| head.eq_ignore_ascii_case("error:"));
+    let has_failed = [is("ok", false), is("success", false), is("isError", true)];
+    let is_nothing = has_failed.contains(&true)
+        || says("status", &["failed", "failure", "error"])
+        || says("undone", &["all"])
+        || has_errors
+        || is_text_of_error;
+    let is_part = is("partial", true) || says("undone", &["part"]);
+    match (is_nothing, is_part) {
+        (true, _) => Some(Undone::All),
+        (_, true) => Some(Undone::Part),
+        _ => None,
+    }
 }
 
 /// A result in a sentence that names who gave it.

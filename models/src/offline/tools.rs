@@ -13,7 +13,7 @@ use super::known::Known;
 use super::passages::short;
 use super::procedure::{Next, Procedure};
 use super::sums;
-use super::told::{is_error, told};
+use super::told::{left_undone, told};
 use super::turn::Turn;
 use super::words::{asks_who_it_is, clauses, cut};
 use super::{Answer, MAX_LISTED, how_to_configure};
@@ -134,13 +134,16 @@ fn words_on_results(request: &Request, turn: &Turn<'_>) -> Answer {
     Answer::Text(said, undone.max(failed(turn)))
 }
 
-/// Extent of the work that errors leave undone.
+/// Extent of the work that results leave undone.
 fn failed(turn: &Turn<'_>) -> Option<Undone> {
-    let failures = turn.results().filter(|(_, value)| is_error(value)).count();
-    match failures {
-        0 => None,
-        all if all == turn.results().count() => Some(Undone::All),
-        _ => Some(Undone::Part),
+    let ends: Vec<Option<Undone>> = turn
+        .results()
+        .map(|(_, value)| left_undone(value))
+        .collect();
+    match ends.iter().flatten().next() {
+        None => None,
+        Some(_) if ends.iter().all(|end| *end == Some(Undone::All)) => Some(Undone::All),
+        Some(_) => Some(Undone::Part),
     }
 }
 

@@ -482,3 +482,28 @@ fn data_beside_the_words_that_no_agent_was_handed_are_named() {
     );
     assert_eq!(undone(words, &sum), (true, Some(Undone::Part)));
 }
+
+/// spec: ORC-2.1
+#[test]
+fn a_tool_that_says_itself_that_it_failed_has_done_nothing() {
+    let declared = |result: Value| match answer(&answered(asked("use agent_echo"), &[result])) {
+        Answer::Text(_, undone) => undone,
+        Answer::Calls(calls) => panic!("expected words, got {calls:?}"),
+    };
+    for nothing in [
+        json!({"ok": false}),
+        json!({"success": false}),
+        json!({"isError": true}),
+        json!({"status": "failed"}),
+        json!({"errors": ["valve stuck"]}),
+        json!({"undone": "all"}),
+        json!("Error: no water"),
+    ] {
+        assert_eq!(declared(nothing.clone()), Some(Undone::All), "{nothing}");
+    }
+    assert_eq!(
+        declared(json!({"partial": true, "loaded": 2})),
+        Some(Undone::Part)
+    );
+    assert_eq!(declared(json!({"ok": true, "errors": []})), None);
+}
