@@ -477,7 +477,9 @@ fn the_workflow_of_the_guide_is_written_run_and_done_again() {
         .collect();
     assert_eq!(
         names,
-        ["send/0", "send/1"],
-        "the draft and the approval stand"
+        ["send/0", "send/1", "sign"],
+        "the draft and the approval stand, and nobody signs again"
     );
+    let sign = steps.iter().find(|step| step["step"] == "sign");
+    assert_eq!(sign.expect("it is there")["state"], "skipped");
 }
