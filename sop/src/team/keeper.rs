@@ -143,15 +143,23 @@ impl Keeper {
     /// Stops all agents.
     pub(super) async fn stop(&mut self, forget: bool) {
         let at_work = self.at_work.take_all();
-        join_all(at_work.into_iter().map(async |(enrolled, agent)| {
-            let name = enrolled.definition.name.clone();
+        let stopped = at_work.into_iter().map(async |(enrolled, agent)| {
             agent.stop().await;
-            // Whoever waits for work of it may have it at work again.
-            if forget && !enrolled.was_known && !self.has_work(&name).await {
-                self.forget(&name, "it was here for one request").await;
+            (enrolled.definition.name.clone(), enrolled.was_known)
+        });
+        let stopped = join_all(stopped).await;
+        if forget {
+            // Whoever waits for work of one may have all at work again: who leads asks the others.
+            let working = stopped
+                .iter()
+                .map(async |(name, _)| self.has_work(name).await);
+            if !join_all(working).await.contains(&true) {
+                let new = stopped.iter().filter(|(_, was_known)| !was_known);
+                let forgotten =
+                    new.map(|(name, _)| self.forget(name, "it was here for one request"));
+                join_all(forgotten).await;
             }
-        }))
-        .await;
+        }
         // Whoever looks before that is not told that nobody is there.
         self.roster.set_at_work(BTreeSet::new());
     }
