@@ -143,11 +143,18 @@ impl Keeper {
     /// Stops all agents.
     pub(super) async fn stop(&mut self, forget: bool) {
         let at_work = self.at_work.take_all();
-        let stopped = at_work.into_iter().map(async |(enrolled, agent)| {
-            agent.stop().await;
-            (enrolled.definition.name.clone(), enrolled.was_known)
-        });
-        let stopped = join_all(stopped).await;
+        // A request that who leads has in hand goes on elsewhere, and is not to find the others away before that.
+        let (others, leading): (Vec<_>, Vec<_>) = at_work
+            .into_iter()
+            .partition(|(enrolled, _)| enrolled.definition.kind == Kind::Agent);
+        let mut stopped = Vec::new();
+        for group in [leading, others] {
+            let group = group.into_iter().map(async |(enrolled, agent)| {
+                agent.stop().await;
+                (enrolled.definition.name.clone(), enrolled.was_known)
+            });
+            stopped.extend(join_all(group).await);
+        }
         if forget {
             // Whoever waits for work of one may have all at work again: who leads asks the others.
             let working = stopped
