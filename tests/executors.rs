@@ -369,7 +369,7 @@ fn what_serves_executors_and_the_hub_alone_may_be_killed() {
     }
 }
 
-/// What a run that is given up has done is taken back, by an executor that lives.
+/// Work of a run that is given up is taken back, by an executor that lives.
 ///
 /// spec: EXE-1.4
 #[test]

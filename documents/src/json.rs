@@ -1,4 +1,4 @@
-//! Says in plain words why a text is no JSON. YAML takes more than JSON does: comments, single quotes, a comma behind the last value.
+//! Reason in plain words why a text is no JSON. YAML takes more than JSON does: comments, single quotes, a comma behind the last value.
 
 use serde::de::IgnoredAny;
 
@@ -110,7 +110,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// What YAML and JavaScript have, and JSON has not.
+    /// Forms that YAML and JavaScript have, and JSON has not.
     fn foreign(&self, rest: &str) -> Result<(), Found> {
         let line = rest.lines().next().unwrap_or_default().trim_end().len();
         if rest.starts_with("//") || rest.starts_with("/*") || rest.starts_with('#') {

@@ -267,7 +267,7 @@ impl fmt::Display for Part {
     }
 }
 
-/// What differs, behind `the run` or the name of a step.
+/// Difference, behind `the run` or the name of a step.
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -36,7 +36,7 @@ pub(super) struct PassedOver {
     pub(super) not_handed_on: Vec<String>,
     /// The parts of the payload in whose place a step put something else.
     pub(super) replaced: Vec<String>,
-    /// What agents say that they left aside.
+    /// Parts that agents say they left aside.
     pub(super) left_aside: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Which parts of the payload were handed on to somebody, and which were not, or replaced?
+//! Parts of the payload that were handed on to somebody, that were not, and that were replaced.
 //!
 //! A part counts as handed on where a step's payload refers to it, or to something that it stands in, in a field that the agent's card names. What a model
 //! copied out of the payload counts as well, if it is the same value. All else nobody has looked at.

@@ -109,7 +109,7 @@ fn words_of(account: &Value) -> Vec<String> {
     }
 }
 
-/// What was left aside of a result of this form: by the steps that it is made of, and by the reviews of it. The account of an earlier round is
+/// Parts left aside of a result of this form: by the steps that it is made of, and by the reviews of it. The account of an earlier round is
 /// no longer true of a later one that was made from it.
 pub(super) fn of_result(reached: &Reached, form: &Value, verdicts: &Verdicts<'_>) -> Vec<String> {
     let covered = contributing(reached, form, verdicts);

@@ -22,7 +22,7 @@ use crate::cli;
 /// The latest tasks of an agent that are over, among which that of a run is looked for.
 const ENDED: i32 = 100;
 
-/// What is known of a run.
+/// Knowledge of a run.
 enum Known {
     /// The run, as Cortex has it.
     Run(Box<Run>),

@@ -139,7 +139,7 @@ async fn watch(client: &Client, to: &str, was_here: &Cell<bool>) -> Infallible {
     }
 }
 
-/// Says what the agent asks a person, and how to answer. Never ends.
+/// Tells the question of the agent to a person, and how to answer. Never ends.
 async fn tell_questions(mut updates: Updates, hub: &str) -> Infallible {
     while let Some(update) = updates.next().await {
         if let Update::Status(status) = update

@@ -12,7 +12,7 @@ use super::steps::Step;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Begun(BTreeMap<(String, u64), u64>);
 
-/// What a frame says of a part of a step.
+/// News of a frame on a part of a step.
 struct Told<'a> {
     status: &'a str,
     agent: String,

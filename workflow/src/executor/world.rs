@@ -151,7 +151,7 @@ impl RunWorld {
         }
     }
 
-    /// Says to the caller that an agent which is asked has been away for a moment. Never ends.
+    /// Tells the caller that an agent which is asked has been away for a moment. Never ends.
     async fn watch(&self, agent: &str) -> Infallible {
         let Some(progress) = &self.progress else {
             return pending().await;

@@ -107,7 +107,7 @@ struct Rewriting<'t> {
 }
 
 impl Rewriting<'_> {
-    /// What stands in a bracket, or the whole expression.
+    /// Content of a bracket, or the whole expression.
     fn list(&mut self, parts: &[Part<'_>], is_condition: bool) -> String {
         let is_separator = |part: &Part<'_>| matches!(part.word(), "," | ":");
         let is_list = parts.iter().any(is_separator);

@@ -65,7 +65,7 @@ struct Criteria<'a> {
     not_handed_on: Vec<&'a str>,
     /// The parts of the payload in whose place something else was put.
     replaced: Vec<&'a str>,
-    /// What agents say that they left aside.
+    /// Parts that agents say they left aside.
     left_aside: Vec<&'a str>,
 }
 
