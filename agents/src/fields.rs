@@ -26,6 +26,17 @@ const SHARE_IN_TEXT: &str = r"^\s*(0*\.[0-9]+|0+|0*1(\.0*)?)\s*$";
 const VISIBLE: &str = r"\S";
 const SOMETHING: &str = "a text with something to be seen";
 
+/// True if a value is more than nothing: no null, no blank text, no empty list or object.
+pub(crate) fn says_something(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        _ => true,
+    }
+}
+
 /// A number from 0 to 1.
 pub(crate) fn share(description: &str) -> Value {
     json!({

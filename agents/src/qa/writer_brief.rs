@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{check::Check, payload::Payload};
 use crate::{
+    fields::says_something,
     text::folded::excerpt,
     writer::material::{is_material, texts, unwrapped},
 };
@@ -89,16 +90,6 @@ pub(super) fn checks(open: &Map<String, Value>) -> Vec<Check> {
         )
     };
     open.iter().map(check).collect()
-}
-
-fn says_something(value: &Value) -> bool {
-    match value {
-        Value::Null => false,
-        Value::String(text) => !text.trim().is_empty(),
-        Value::Array(items) => !items.is_empty(),
-        Value::Object(fields) => !fields.is_empty(),
-        _ => true,
-    }
 }
 
 /// The texts of a list; `None` if it is none.

@@ -3,7 +3,10 @@
 use serde_json::Value;
 
 use super::material::{Material, is_read, unwrapped};
-use crate::{fields::FORBIDDEN, qa::Knobs};
+use crate::{
+    fields::{FORBIDDEN, says_something},
+    qa::Knobs,
+};
 
 /// Fields of the request that are read as a whole, or as far as the wishes tell (`wishes.rs`).
 const READ: [&str; 4] = ["language", "mustInclude", "platformRules", "revisionNotes"];
@@ -103,14 +106,4 @@ fn unknown_rules(place: &str, rules: &Value) -> Vec<String> {
     unknown
         .map(|(name, _)| format!("{place}brandRules.{name}"))
         .collect()
-}
-
-fn says_something(value: &Value) -> bool {
-    match value {
-        Value::Null => false,
-        Value::String(text) => !text.trim().is_empty(),
-        Value::Array(items) => !items.is_empty(),
-        Value::Object(fields) => !fields.is_empty(),
-        _ => true,
-    }
 }
