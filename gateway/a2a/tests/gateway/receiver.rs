@@ -65,13 +65,16 @@ pub(crate) enum Answer {
 struct Script {
     answers: Mutex<VecDeque<Answer>>,
     let_go: Semaphore,
-    posted: mpsc::UnboundedSender<Posted>,
+    posted: mpsc::Sender<Posted>,
 }
+
+/// Posts that wait to be looked at. A sender waits where there are more.
+const MOST_WAITING: usize = 10_000;
 
 pub(crate) struct Receiver {
     pub(crate) url: String,
     script: std::sync::Arc<Script>,
-    posted: mpsc::UnboundedReceiver<Posted>,
+    posted: mpsc::Receiver<Posted>,
     serving: JoinHandle<()>,
 }
 
@@ -80,7 +83,7 @@ impl Receiver {
     pub(crate) async fn start(answers: impl IntoIterator<Item = Answer>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("it is free");
         let address = listener.local_addr().expect("it has an address");
-        let (sender, posted) = mpsc::unbounded_channel();
+        let (sender, posted) = mpsc::channel(MOST_WAITING);
         let script = std::sync::Arc::new(Script {
             answers: Mutex::new(answers.into_iter().collect()),
             let_go: Semaphore::new(0),
@@ -146,7 +149,7 @@ async fn receive(
         body,
     };
     // The test may be over.
-    let _ = script.posted.send(posted);
+    let _ = script.posted.send(posted).await;
     let answer = script.answers.lock().expect("no panic").pop_front();
     match answer {
         None => StatusCode::OK.into_response(),
