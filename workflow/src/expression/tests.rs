@@ -121,6 +121,52 @@ fn values_that_have_an_order_are_compared() {
 }
 
 #[test]
+fn lists_of_different_types_are_not_ordered() {
+    for filter in ["sort", "min", "max"] {
+        for list in [
+            "[3, 'x']",
+            "['x', 3]",
+            "[1, none]",
+            "[{'a': 1}, {'a': 2}]",
+            "[[1], ['x']]",
+            "[true]",
+            "[{'a': 1}, {'a': 'x'}]",
+        ] {
+            let error = value(&format!("{list} | {filter}")).expect_err(list);
+            let expected = format!("`{filter}` orders numbers or texts, and not ");
+            assert!(error.starts_with(&expected), "{list}: {error}");
+        }
+        let by = format!("[{{'a': 1}}, {{'a': 'x'}}, {{}}] | {filter}(attribute='a')");
+        let error = value(&by).expect_err("a number and a text");
+        assert_eq!(
+            error,
+            format!(
+                "`{filter}` orders numbers or texts, and not the number 1 and the text \"x\"; `| float` makes a number of a text"
+            )
+        );
+        let lacking = value(&format!("[{{'a': 1}}, {{}}] | {filter}(attribute='a')"));
+        let lacking = lacking.expect_err("it is not there");
+        assert!(
+            lacking.ends_with("not the number 1 and nothing"),
+            "{lacking}"
+        );
+    }
+    for (text, expected) in [
+        ("[3, 1.5, 2] | sort", json!([1.5, 2, 3])),
+        ("[3, 1.5, 2] | map('abs') | max", json!(3)),
+        ("['b', 'A'] | sort(reverse=true)", json!(["b", "A"])),
+        ("['b', 'A'] | min", json!("A")),
+        ("[] | sort", json!([])),
+        (
+            "[{'a': 2, 'b': ['x']}, {'a': 1, 'b': ['y']}] | sort(attribute='a, b.0') | map(attribute='a') | list",
+            json!([1, 2]),
+        ),
+    ] {
+        assert_eq!(value(text), Ok(expected), "{text}");
+    }
+}
+
+#[test]
 fn a_condition_is_true_or_false() {
     let of = |text: &str| {
         let condition = Expression::condition(text).expect(text);
