@@ -7,6 +7,7 @@
 //! Which runs begin is decided in `admission.rs`, and what happens after a death in `restarts.rs`.
 
 mod admission;
+mod claiming;
 mod execution;
 mod process;
 mod restarts;

@@ -33,6 +33,7 @@ use uuid::Uuid;
 use super::{
     Place, Program,
     admission::{Admission, Family},
+    claiming::{BEGINNING, Claimed, claim, kept_until_taken_over},
     execute,
     restarts::{Deaths, LONGEST, Verdict},
 };
@@ -43,9 +44,6 @@ const LOOK: Duration = Duration::from_secs(5);
 
 /// Deadline for an answer of the journal.
 const ANSWER: Duration = Duration::from_secs(10);
-
-/// Lease of a run whose executor is about to begin.
-const BEGINNING: Duration = Duration::from_secs(5);
 
 /// Runs that wait here; further ones are found by a later look.
 const MOST_WAITING: usize = 100_000;
@@ -216,12 +214,16 @@ impl Supervising {
     /// Begins runs that wait, as far as there is room.
     async fn begin(&mut self) {
         while let Some(run) = self.admission.begin() {
-            match self.claim(&run).await {
-                Ok(true) => {
+            match claim(&self.place, &run, &self.driver(&run)).await {
+                Ok(Claimed::Ours(epoch)) => {
                     self.deaths.insert(run.clone(), Deaths::default());
-                    self.spawn(&run, None);
+                    self.spawn(&run, Some(epoch), None);
                 }
-                Ok(false) => self.admission.leave(&run),
+                Ok(Claimed::Unreadable) => {
+                    self.deaths.insert(run.clone(), Deaths::default());
+                    self.spawn(&run, None, None);
+                }
+                Ok(Claimed::Others) => self.admission.leave(&run),
                 Err(error) => {
                     // It is found by the next look.
                     tracing::warn!(%run, %error, "a run that waits cannot begin");
@@ -229,25 +231,6 @@ impl Supervising {
                     return;
                 }
             }
-        }
-    }
-
-    /// Takes the run's lease for its executor; false if another driver has it, or it is over. So of several supervisors each begins other runs,
-    /// though their queues have the same ones.
-    async fn claim(&self, run: &RunId) -> Result<bool, JournalError> {
-        let driver = self.driver(run);
-        let claim = Claim {
-            driver: &driver,
-            lease: BEGINNING,
-        };
-        match within(self.place.journal.open(run, NAME, claim, None)).await {
-            Ok(opened) => {
-                let last = opened.entries.last().map(|entry| &entry.event);
-                Ok(!matches!(last, Some(RunEvent::Ended { .. })))
-            }
-            Err(JournalError::Leased { .. } | JournalError::NotFound(_)) => Ok(false),
-            Err(JournalError::Unreadable { .. }) => Ok(true),
-            Err(error) => Err(error),
         }
     }
 
@@ -263,12 +246,12 @@ impl Supervising {
             && *at <= now
             && let Some((_, run)) = self.again.pop_first()
         {
-            self.spawn(&run, None);
+            self.spawn(&run, None, None);
         }
     }
 
-    /// Has a run executed; with `give_up`, only ended, for this reason.
-    fn spawn(&mut self, run: &RunId, give_up: Option<String>) {
+    /// Has a run executed; with `give_up`, only ended, for this reason. `epoch` is that of the lease which the executor takes over.
+    fn spawn(&mut self, run: &RunId, epoch: Option<u64>, give_up: Option<String>) {
         let executed = ExecutedRun {
             run: run.clone(),
             driver: self.driver(run),
@@ -283,15 +266,22 @@ impl Supervising {
         self.executing.spawn(async move {
             let run = executed.run.clone();
             let gives_up = executed.give_up.is_some();
-            let departed = match program {
-                Some(program) => program.execute(&run, &executed.driver, &stop).await,
-                None => in_task(&place, executed, stop.clone()).await,
+            let executing = async {
+                match program {
+                    Some(program) => program.execute(&run, &executed.driver, &stop).await,
+                    None => in_task(&place, executed, stop.clone()).await,
+                }
+            };
+            tokio::pin!(executing);
+            let departed = tokio::select! {
+                departed = &mut executing => departed,
+                () = kept_until_taken_over(&place, &run, epoch) => executing.await,
             };
             if gives_up && matches!(departed, Some(Departure::Died(_))) {
                 // It could not even be ended: not at once again.
                 stop.run_until_cancelled(sleep(LONGEST)).await;
             }
-            (run, departed)
+            (run.clone(), departed)
         });
     }
 
@@ -341,12 +331,12 @@ impl Supervising {
                         if let Some(deaths) = self.deaths.get_mut(&run) {
                             deaths.given_up(noted);
                         }
-                        self.spawn(&run, None);
+                        self.spawn(&run, None, None);
                     }
                     Ok(None) | Err(JournalError::Unreadable { .. }) => {
                         let left =
                             format!("`agenthub runs steps {run}` shows what is not taken back");
-                        self.spawn(&run, Some(format!("{why}; {left}")));
+                        self.spawn(&run, None, Some(format!("{why}; {left}")));
                     }
                     Err(error) => self.without_journal(run, &error.to_string()),
                 }
@@ -452,7 +442,7 @@ fn family(entries: &[Entry]) -> Family {
     }
 }
 
-async fn within<T>(
+pub(super) async fn within<T>(
     asked: impl Future<Output = Result<T, JournalError>>,
 ) -> Result<T, JournalError> {
     let late = |_| JournalError::Unavailable("no answer in time".to_owned());

@@ -22,14 +22,14 @@ use serde_json::{Value, json};
 use tokio::{
     sync::{mpsc, watch},
     task::JoinSet,
-    time::timeout,
+    time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Spawn, Supervising, Supervisor};
+use super::{BEGINNING, Claimed, Spawn, Supervising, Supervisor, claim};
 use crate::{
     executor::NAME,
-    executors::{Place, recorder},
+    executors::{Place, Program, recorder},
     model::RUN,
 };
 
@@ -329,9 +329,8 @@ async fn a_journal_that_fails_as_an_executor_begins_is_no_death() {
     stage.stop().await;
 }
 
-#[tokio::test]
-async fn a_run_whose_family_cannot_be_read_yet_waits() {
-    let journal = Arc::new(Watched::default());
+/// A run that nobody drives.
+async fn recorded(journal: &Watched) -> RunId {
     let run = RunId::new("r");
     let first = RunEvent::Started(RunStarted {
         strategy: "workflow".to_owned(),
@@ -346,10 +345,47 @@ async fn a_run_whose_family_cannot_be_read_yet_waits() {
         driver: "r",
         lease: PATIENCE,
     };
-    let opened = Journal::open(&*journal, &run, NAME, claim, Some(&first)).await;
+    let opened = Journal::open(journal, &run, NAME, claim, Some(&first)).await;
     let epoch = opened.expect("it is free").epoch;
-    let released = Journal::release(&*journal, &run, epoch).await;
+    let released = Journal::release(journal, &run, epoch).await;
     released.expect("it is let go");
+    run
+}
+
+/// spec: EXE-1.5
+#[tokio::test(start_paused = true)]
+async fn a_run_whose_executor_takes_long_to_begin_is_not_begun_by_another_supervisor() {
+    let journal = Arc::new(Watched::default());
+    let run = recorded(&journal).await;
+    let place = Place::new("http://nowhere.test", journal);
+    // It takes no lease, and ends with its standard input.
+    let slow = Spawn::Processes(Program {
+        path: "/bin/sh".into(),
+        args: ["-c", "read never"].map(Into::into).into(),
+    });
+    let supervising = || Supervising::new(place.clone(), slow.clone(), 1, CancellationToken::new());
+    let (mut first, second) = (supervising(), supervising());
+    first.look().await.expect("the journal has runs");
+    first.begin().await;
+    for _ in 0..4 {
+        sleep(BEGINNING * 2).await;
+        assert_eq!(
+            claim(&second.place, &run, &second.driver(&run)).await,
+            Ok(Claimed::Others)
+        );
+    }
+    // One that never begins holds nobody up.
+    sleep(BEGINNING * 10).await;
+    assert!(matches!(
+        claim(&second.place, &run, &second.driver(&run)).await,
+        Ok(Claimed::Ours(_))
+    ));
+}
+
+#[tokio::test]
+async fn a_run_whose_family_cannot_be_read_yet_waits() {
+    let journal = Arc::new(Watched::default());
+    let run = recorded(&journal).await;
     journal.failing_starts.store(1, Ordering::SeqCst);
     let place = Place::new("http://nowhere.test", journal);
     let mut supervising = Supervising::new(place, Spawn::Tasks, 1, CancellationToken::new());
