@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use crate::{DelegationResult, Shortfall, StepId, StepResult, redact};
 
+/// The skill of agents that carry workflows out, and the type of such tasks.
+pub const RUN: &str = "workflow_run";
+
 /// Beginning of the names of steps that take others back.
 const UNDO: &str = "undo/";
 

@@ -39,6 +39,6 @@ mod strategy;
 mod template;
 mod uses;
 
+pub use agenthub_sdk::runs::workflow_step::RUN;
 pub use executor::{NAME, agent};
-pub use model::RUN;
 pub use serving::{Lasting, Member, News, Origin, ServeError, Serving};

@@ -14,9 +14,6 @@ use crate::{
     template::Template,
 };
 
-/// The skill by which a run of a workflow is asked for, and the type of such tasks.
-pub const RUN: &str = "workflow_run";
-
 /// A workflow that was read.
 #[derive(Clone, Debug)]
 pub(crate) struct Workflow {

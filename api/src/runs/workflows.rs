@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use agenthub_sdk::{
     Agent, Client, Error as HubError, Message, Part, Role, TraceContext,
     proto::{a2a::TaskState, agenthub::AgentEventMetadata},
-    runs::{RunEvent, RunId},
+    runs::{RunEvent, RunId, workflow_step::RUN},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -20,9 +20,6 @@ use super::{
     resources::{RunState, RunView, StartedRun},
     steps::EndedSteps,
 };
-
-/// The skill of agents that carry workflows out, and the type of such tasks.
-const RUN: &str = "workflow_run";
 
 /// Mode of the runs: the name of their strategy.
 pub(super) const MODE: &str = "workflow";

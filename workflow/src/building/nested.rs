@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::{
-    file,
+    RUN, file,
     finding::{At, Finding, within},
     input_fields::InputFields,
     loading,
-    model::{Call, RUN, SubPlan, Workflow},
+    model::{Call, SubPlan, Workflow},
     output_schema::output_schema,
     template::template,
 };

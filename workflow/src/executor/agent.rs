@@ -12,10 +12,10 @@ use agenthub_sdk::{
 use serde_json::{Value, json};
 
 use crate::{
+    RUN,
     connecting::Offers,
     input::{InputFault, filled},
     loading::read,
-    model::RUN,
     strategy::{Input, SINCE, WorkflowRun, before, outline},
 };
 

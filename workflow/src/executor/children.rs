@@ -86,8 +86,8 @@ mod tests {
 
     use super::*;
     use crate::{
+        RUN,
         executor::{NAME, agent},
-        model::RUN,
     };
 
     #[tokio::test]

@@ -7,7 +7,9 @@ use agenthub_sdk::{
     model::{Completion, Request, ToolCall},
     runs::{
         Approval, Decision, DelegationResult, EffectFailure, Handoff, RunOutcome, SentHandoff,
-        Spent, StepContext, StepId, ToolOutput, World, journal::Entry, workflow_step::is_undo,
+        Spent, StepContext, StepId, ToolOutput, World,
+        journal::Entry,
+        workflow_step::{RUN, is_undo},
     },
 };
 use async_trait::async_trait;
@@ -24,7 +26,7 @@ use super::{
     secrets::{Secrets, secret},
 };
 use crate::{
-    model::{Breaker, RUN},
+    model::Breaker,
     reading::breakers_of,
     strategy::{EVENT, EventQuery},
 };

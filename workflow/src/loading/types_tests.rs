@@ -8,7 +8,7 @@ use super::{
     tests::{faults, right},
     *,
 };
-use crate::model::RUN;
+use crate::RUN;
 
 /// As the agent that carries workflows out takes it.
 #[derive(serde::Deserialize, schemars::JsonSchema)]

@@ -28,9 +28,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{BEGINNING, Claimed, Spawn, Supervising, Supervisor, claim};
 use crate::{
+    RUN,
     executor::NAME,
     executors::{Place, Program, recorder},
-    model::RUN,
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
