@@ -380,6 +380,52 @@ fn a_run_again_does_what_failed_and_two_runs_can_be_compared() {
 }
 
 #[test]
+fn a_run_again_is_one_run_for_one_key_and_request() {
+    let (system, _up, http) = System::up_with_http();
+    let file = written(
+        &system,
+        "keyed.yaml",
+        "input: { type: object }\nsteps:\n  a: { agent: agent_echo, text: one }\n  b: { agent: agent_echo, text: 'two ${a.output.text}' }\n",
+    );
+    let first = begun(&system, &file, "{}");
+    in_state(&system, &first, "completed");
+    let again = |from: &str, key: &str| {
+        let args = ["runs", "retry", &first, "--from", from];
+        system.run(&[&args[..], &["--idempotency-key", key]].concat(), "")
+    };
+    let run = |finished: &Finished| {
+        assert_eq!(finished.code, Some(0), "{finished:?}");
+        finished.stdout.trim().to_owned()
+    };
+    let second = run(&again("b", "k"));
+    in_state(&system, &second, "completed");
+    assert_eq!(run(&again("b", "k")), second);
+    assert_ne!(run(&again("b", "l")), second);
+    let other = again("a", "k");
+    assert_eq!(other.code, Some(1), "{other:?}");
+    assert!(other.stderr.contains(&second), "{other:?}");
+
+    let path = format!("/v1/runs/{first}/retry");
+    let posted = |key: &str, body: &str| {
+        let headers = format!("Content-Type: application/json\r\nIdempotency-Key: {key}\r\n");
+        let answer = send(&http, "POST", &path, &headers, body).expect("an answer");
+        (answer.status, answer.json())
+    };
+    let (status, same) = posted("k", r#"{"from": "b"}"#);
+    assert_eq!(
+        (status, &same["id"]),
+        (201, &second.as_str().into()),
+        "{same}"
+    );
+    let (status, other) = posted("k", r#"{"from": "b", "input": {"x": 1}}"#);
+    assert_eq!(
+        (status, &other["run"]),
+        (422, &second.as_str().into()),
+        "{other}"
+    );
+}
+
+#[test]
 fn a_secret_reaches_its_agent_and_is_in_no_journal() {
     let system = System::bare(crate::harness::free_address());
     let file = written(

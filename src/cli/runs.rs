@@ -208,6 +208,9 @@ pub(crate) enum Runs {
         /// Another input: a file of YAML or JSON, JSON itself, or - for standard input
         #[arg(long, value_name = "FILE|JSON")]
         input: Option<String>,
+        /// The same key and request start one run, however often
+        #[arg(long, value_name = "KEY")]
+        idempotency_key: Option<String>,
         #[command(flatten)]
         at: CortexAt,
         #[command(flatten)]

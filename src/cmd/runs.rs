@@ -127,6 +127,7 @@ pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitC
             id,
             from,
             input,
+            idempotency_key,
             json,
             ..
         } => {
@@ -142,6 +143,7 @@ pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitC
                 id: run_id(&line, id).await?,
                 from: from.unwrap_or_default(),
                 input,
+                idempotency_key: idempotency_key.unwrap_or_default(),
             };
             let run = match line.retry(request).await {
                 Err(Trouble::Invalid { why, .. }) => return Err(WrongUsage(why).into()),

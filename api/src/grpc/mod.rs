@@ -179,10 +179,16 @@ impl Cortex for Service {
         &self,
         request: Request<pb::RetryRunRequest>,
     ) -> Result<Response<Run>, Status> {
-        let pb::RetryRunRequest { id, from, input } = request.into_inner();
+        let pb::RetryRunRequest {
+            id,
+            from,
+            input,
+            idempotency_key,
+        } = request.into_inner();
+        let key = convert::key(&idempotency_key)?;
         let from = (!from.is_empty()).then_some(from);
         let input = input.map(|input| convert::fields(Some(input)));
-        let started = self.runs()?.retry(&id, from, input).await?;
+        let started = self.runs()?.retry(&id, (from, input), key).await?;
         Ok(Response::new(started.run.into()))
     }
 

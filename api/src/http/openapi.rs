@@ -8,7 +8,7 @@ use axum::{
 };
 use utoipa::{
     OpenApi,
-    openapi::{ContentBuilder, Ref, RefOr, ResponseBuilder, path::Operation},
+    openapi::{self, ContentBuilder, Ref, RefOr, ResponseBuilder, path::Operation},
 };
 
 use super::{BASE, frame::Frame, problem, problem::Details, routes, watching::GraphForm};
@@ -39,8 +39,8 @@ static TEXT: LazyLock<String> = LazyLock::new(|| {
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// The document: every route, and the problem that each may answer with.
-pub(super) fn whole() -> utoipa::openapi::OpenApi {
+/// The document: every route, and the problems that each may answer with.
+pub(super) fn whole() -> openapi::OpenApi {
     let (_, routes) = routes().split_for_parts();
     let mut document = Document::openapi().nest(BASE, routes);
     for item in document.paths.paths.values_mut() {
@@ -51,15 +51,31 @@ pub(super) fn whole() -> utoipa::openapi::OpenApi {
     document
 }
 
+/// Adds what follows from the kind of a route: bodies may have wrong fields, and who asks for runs needs a Cortex and its journal.
 fn may_fail(operation: &mut Operation) {
+    let is_about_runs = operation.tags.iter().flatten().all(|tag| tag != "about");
+    let mut may = vec![("default", "What went wrong")];
+    if operation.request_body.is_some() {
+        may.push(("422", "A field is not as it must be"));
+    }
+    if is_about_runs {
+        may.push(("503", "Cortex, its journal or its hub does not answer"));
+    }
+    for (status, why) in may {
+        let responses = &mut operation.responses.responses;
+        let failed = || failure(why);
+        responses.entry(status.to_owned()).or_insert_with(failed);
+    }
+}
+
+fn failure(why: &str) -> RefOr<openapi::Response> {
     let content = ContentBuilder::new()
         .schema(Some(Ref::from_schema_name("Problem")))
         .build();
     let response = ResponseBuilder::new()
-        .description("What went wrong")
+        .description(why)
         .content(problem::MEDIA_TYPE, content);
-    let responses = &mut operation.responses.responses;
-    responses.insert("default".to_owned(), RefOr::T(response.build()));
+    RefOr::T(response.build())
 }
 
 /// Gives this document.

@@ -23,6 +23,9 @@ use crate::runs::{Error, ListQuery, RunPage, RunState, RunView, StartRequest};
 
 const JSON: &str = "application/json";
 
+/// Form of an idempotency key.
+const KEY: &str = "1 to 255 printable ASCII characters, with or without quotes";
+
 /// Name of the decider where the request gives none.
 const SOMEBODY: &str = "somebody over HTTP";
 
@@ -44,8 +47,7 @@ enum Form {
 /// The same `Idempotency-Key` with the same body is the same run, however often it comes.
 #[utoipa::path(
     post, path = "/runs", tag = "runs", operation_id = "startRun",
-    params(("Idempotency-Key" = Option<String>, Header, max_length = 255,
-        description = "1 to 255 printable ASCII characters, with or without quotes")),
+    params(("Idempotency-Key" = Option<String>, Header, max_length = 255, description = KEY)),
     request_body(content = StartRequest, example = json!({
         "objective": "Announce the opening of our second bakery",
         "payload": {"audience": "neighbours"},
@@ -277,25 +279,37 @@ pub(super) struct Resuming {
 
 /// Starts a workflow again that has ended, as another run.
 ///
-/// Steps that asked for the same and came to something are not done again.
+/// Steps that asked for the same and came to something are not done again. The same `Idempotency-Key` with the same body is the same new run,
+/// however often it comes.
 #[utoipa::path(
     post, path = "/runs/{id}/retry", tag = "runs", operation_id = "retryRun",
-    params(("id" = String, Path, description = "The run")),
+    params(
+        ("id" = String, Path, description = "The run"),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 255, description = KEY),
+    ),
     request_body = Option<Retrying>,
     responses(
-        (status = 201, description = "The new run has begun", body = RunView,
+        (status = 201, description = "The new run has begun, or had with this key", body = RunView,
             headers(("Location" = String, description = "The new run"))),
         (status = 404, description = "There is none", body = Details, content_type = "application/problem+json"),
         (status = 409, description = "It is not over, or carries no workflow out", body = Details,
+            content_type = "application/problem+json"),
+        (status = 422, description = "There is no such step, the input does not fit, or the key is that of another request", body = Details,
             content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn retry(
     State(http): State<Http>,
     Path(id): Path<String>,
+    headers: HeaderMap,
     OptionalBody(Retrying { from, input }): OptionalBody<Retrying>,
 ) -> Result<Response, Problem> {
-    Ok(created(http.runs()?.retry(&id, from, input).await?.run))
+    let key = idempotency_key(&headers)?;
+    let started = http
+        .runs()?
+        .retry(&id, (from, input), key.as_deref())
+        .await?;
+    Ok(created(started.run))
 }
 
 /// Differences from the run that is done again.

@@ -216,7 +216,8 @@ impl Runs {
         self.0.steps(id).await
     }
 
-    /// Starts a workflow again that has ended, as another run.
+    /// Starts a workflow again that has ended, as another run: from a step, or with another input. The same `key` and request start one run,
+    /// however often they come.
     ///
     /// # Errors
     ///
@@ -224,10 +225,10 @@ impl Runs {
     pub(crate) async fn retry(
         &self,
         id: &str,
-        from: Option<String>,
-        input: Option<Map<String, Value>>,
+        differences: (Option<String>, Option<Map<String, Value>>),
+        key: Option<&str>,
     ) -> Result<StartedRun, Error> {
-        self.0.retry(id, from, input).await
+        self.0.retry(id, differences, key).await
     }
 
     /// Calls a run back. Returns when it is told to stop, or has stopped.

@@ -27,6 +27,9 @@ pub(super) const MODE: &str = "workflow";
 /// The space of the ids that follow from idempotency keys. It never changes.
 const KEYS: Uuid = Uuid::from_u128(0x61c1_9f02_8d3b_4f0e_a7b5_20c4_d9e8_5a17);
 
+/// Field of a request with the run that it goes on from.
+const RETRIES: &str = "retries";
+
 /// Deadline for the run to begin.
 const BEGINNING: Duration = Duration::from_secs(5);
 
@@ -158,8 +161,8 @@ impl Inner {
         }
     }
 
-    /// Starts a workflow again that has ended, as another run. Of the steps before `from` those are not done again that asked for the same and
-    /// came to something; without `from`, of all.
+    /// Starts a workflow again that has ended, as another run, or finds the one that was started so under the same key. Of the steps before `from`
+    /// those are not done again that asked for the same and came to something; without `from`, of all.
     ///
     /// # Errors
     ///
@@ -167,8 +170,8 @@ impl Inner {
     pub(super) async fn retry(
         &self,
         id: &str,
-        from: Option<String>,
-        input: Option<Map<String, Value>>,
+        (from, input): (Option<String>, Option<Map<String, Value>>),
+        key: Option<&str>,
     ) -> Result<StartedRun, Error> {
         let view = self.get(id).await?;
         if view.mode != MODE {
@@ -183,7 +186,11 @@ impl Inner {
         }
         let (shelf, run) = self.find(id).await?;
         let before = asked_before(&shelf, &run).await?;
-        let before = before.and_then(|data| WorkflowRequest::deserialize(data).ok());
+        let before = before.and_then(|mut data| {
+            // A run again is one of the same workflow.
+            data.as_object_mut()?.remove(RETRIES);
+            WorkflowRequest::deserialize(data).ok()
+        });
         let Some(before) = before else {
             let why = format!("run {id} does not say which workflow it was");
             return Err(Error::Unsuitable(why));
@@ -197,7 +204,7 @@ impl Inner {
                 steps: shelf.ended_steps(&run).await?,
             }),
         };
-        self.carry_out(asked, None, None).await
+        self.carry_out(asked, key, None).await
     }
 
     /// The run that was started under a key, if there is one.
@@ -219,7 +226,7 @@ impl Inner {
             content: vec![now],
             ..Message::default()
         };
-        if before != now.data().next() {
+        if before.map(without_results) != now.data().next().map(without_results) {
             return Err(Error::KeyReused {
                 key: key.to_owned(),
                 run: run.to_string(),
@@ -237,12 +244,15 @@ async fn asked_before(shelf: &Shelf, run: &RunId) -> Result<Option<Value>, Error
         Some(RunEvent::Started(started)) => Agent::message_of(&started),
         _ => None,
     };
-    Ok(message.and_then(|message| {
-        let mut data = message.data().next()?;
-        // A run again is one of the same workflow.
-        data.as_object_mut()?.remove("retries");
-        Some(data)
-    }))
+    Ok(message.and_then(|message| message.data().next()))
+}
+
+/// A request as it is compared with another: without the results that stand, which follow from the run that it goes on from.
+fn without_results(mut data: Value) -> Value {
+    if let Some(retries) = data.get_mut(RETRIES).and_then(Value::as_object_mut) {
+        retries.remove("steps");
+    }
+    data
 }
 
 fn invalid(why: String) -> Error {

@@ -285,6 +285,49 @@ async fn the_document_has_what_is_served_and_nothing_else() {
     }
 }
 
+/// A wrong body is documented where a body is read, and a missing Cortex where one is needed: nowhere else.
+#[tokio::test]
+async fn the_document_says_which_routes_answer_422_and_503() {
+    let web = Web::closed().await;
+    // Events are answered at once then, too.
+    web.http.close();
+    let paths = web.document["paths"].as_object().expect("paths");
+    let mut found = [0, 0];
+    for (path, item) in paths {
+        for (method, operation) in item.as_object().expect("methods") {
+            let is_documented = |status: u16| {
+                let response = &operation["responses"][status.to_string()];
+                let problem = &response["content"]["application/problem+json"]["schema"];
+                problem["$ref"] == "#/components/schemas/Problem"
+            };
+            let accepts = match path.ends_with("/events") {
+                true => "text/event-stream",
+                false => "application/json",
+            };
+            let path = path.replace(['{', '}'], "");
+            let ask = |body: Option<&Value>| {
+                let method = Method::from_bytes(method.to_uppercase().as_bytes());
+                let method = method.expect("a method");
+                let request = match body {
+                    Some(body) => web.posted(&path, body),
+                    None => web.request(method, &path),
+                };
+                web.send(request.header("accept", accepts))
+            };
+            let body = operation.get("requestBody");
+            let wrong = ask(body.map(|_| json!([])).as_ref()).await.status;
+            let example = body.map(|body| &body["content"]["application/json"]["example"]);
+            let right = example.filter(|example| !example.is_null());
+            let right = ask(right).await.status;
+            assert_eq!(wrong == 422, is_documented(422), "{method} {path}: {wrong}");
+            assert_eq!(right == 503, is_documented(503), "{method} {path}: {right}");
+            found[0] += usize::from(wrong == 422);
+            found[1] += usize::from(right == 503);
+        }
+    }
+    assert_eq!(found, [6, 12]);
+}
+
 /// Operations have ids of their own, and every reference leads somewhere.
 #[tokio::test]
 async fn the_document_is_whole() {
