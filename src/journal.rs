@@ -1,5 +1,6 @@
 //! Journals in which the runs of an agent outlive its process.
 
+mod database;
 mod others;
 
 use std::{
@@ -11,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use agenthub_cortex::Others;
+use agenthub_cortex::{CORTEX, Others};
 use agenthub_proto::slug::slug;
 use agenthub_sdk::{
     AgentBuilder,
@@ -23,8 +24,8 @@ use agenthub_sdk::{
 use anyhow::{Context, bail};
 use uuid::Uuid;
 
-use self::others::Folder;
-use crate::settings::KeepRuns;
+use self::{database::WithDatabase, others::Folder};
+use crate::settings::{KeepRuns, Settings};
 
 /// The folder of the journals, in the data folder.
 const FOLDER: &str = "runs";
@@ -67,6 +68,43 @@ impl Kept {
         };
         let (folder, agent) = (data.join(FOLDER), agent.to_owned());
         tokio::task::spawn_blocking(move || Self::open_in(&folder, keep, &agent)).await?
+    }
+
+    /// The journal of the agent that carries workflows out: in the database that the settings name, if they name one.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open`](Self::open), and the database cannot be reached.
+    pub(crate) async fn of_workflows(settings: &Settings) -> anyhow::Result<Self> {
+        let agent = agenthub_workflow::NAME;
+        let kept = Self::open(settings.data(), &settings.keep_runs, agent).await?;
+        Ok(match &settings.journal {
+            None => kept,
+            Some(database) => Self {
+                journal: Some(database::open(database).await?),
+                ..kept
+            },
+        })
+    }
+
+    /// Cortex's own journal, and those of others: of the data folder, and of the database that the settings name.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`of_workflows`](Self::of_workflows).
+    pub(crate) async fn of_cortex(settings: &Settings) -> anyhow::Result<Self> {
+        let kept = Self::open(settings.data(), &settings.keep_runs, CORTEX).await?;
+        let Some(database) = &settings.journal else {
+            return Ok(kept);
+        };
+        let others = WithDatabase {
+            folder: kept.others.clone(),
+            database: database::open(database).await?,
+        };
+        Ok(Self {
+            others: Some(Arc::new(others)),
+            ..kept
+        })
     }
 
     /// The agent, with its runs kept here.
@@ -131,13 +169,17 @@ pub(crate) async fn all(data: &Path) -> io::Result<BTreeMap<String, Arc<dyn Jour
     looking.await.map_err(io::Error::other)?
 }
 
-/// The journal of an agent in the data folder, which another process may use as well.
+/// The journal of the agent that carries workflows out, which other processes may use as well.
 ///
 /// # Errors
 ///
 /// There is none, or it cannot be used.
-pub(crate) async fn shared(data: Option<&Path>, agent: &str) -> anyhow::Result<Arc<dyn Journal>> {
-    let Some(data) = data else {
+pub(crate) async fn shared(settings: &Settings) -> anyhow::Result<Arc<dyn Journal>> {
+    let agent = agenthub_workflow::NAME;
+    if let Some(database) = &settings.journal {
+        return database::open(database).await;
+    }
+    let Some(data) = settings.data() else {
         bail!("a run that is to be carried out is in a data folder: leave out --ephemeral");
     };
     let path = data.join(FOLDER).join(format!("{}.db", slug(agent)));

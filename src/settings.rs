@@ -1,6 +1,7 @@
 //! The settings: defaults, then `agenthub.toml`, then the environment, then flags.
 
 mod a2a;
+mod database;
 mod ended_tasks;
 mod environment;
 mod fault;
@@ -24,6 +25,7 @@ use anyhow::{Context as _, bail};
 use serde::Deserialize;
 
 pub(crate) use self::a2a::A2a;
+pub(crate) use self::database::Database;
 pub(crate) use self::ended_tasks::EndedTasks;
 use self::file::File;
 pub(crate) use self::keep_runs::KeepRuns;
@@ -77,6 +79,9 @@ pub(crate) struct Settings {
     /// Retention of the runs of agents once they are over.
     #[serde(default)]
     pub(crate) keep_runs: KeepRuns,
+    /// The database that has the runs of workflows; a file of the data folder if none is named.
+    #[serde(default)]
+    pub(crate) journal: Option<Database>,
     /// Form of the executors of workflows in `up`.
     #[serde(default)]
     pub(crate) executors: Executors,

@@ -1,5 +1,8 @@
 //! Executors of workflows as processes of their own, over SIGKILL of each of them and of those around them.
 
+#[cfg(feature = "postgres")]
+mod database;
+
 use std::{collections::BTreeMap, fs};
 
 use nix::{
@@ -94,14 +97,15 @@ fn staged() -> (System, Process, Process, String) {
 }
 
 /// A task that the worker has begun, beside those that are known.
-fn fresh(system: &System, known: &[String]) -> String {
+pub(crate) fn fresh(system: &System, known: &[String]) -> String {
     eventually("a step is at work", || {
         let begun = logged(system.folder(), "begun");
         begun.into_iter().find(|task| !known.contains(task))
     })
 }
 
-fn times(system: &System) -> BTreeMap<String, usize> {
+/// How often each task was begun.
+pub(crate) fn times(system: &System) -> BTreeMap<String, usize> {
     let mut times = BTreeMap::new();
     for task in logged(system.folder(), "begun") {
         *times.entry(task).or_default() += 1;

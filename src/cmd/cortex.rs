@@ -31,7 +31,7 @@ pub(super) async fn run(args: &cli::Cortex, settings: &Settings) -> anyhow::Resu
     let mut signals = Signals::new()?;
     let telemetry = Telemetry::start()?;
     let model = model::model(&settings.model).await?;
-    let kept = Kept::open(settings.data(), &settings.keep_runs, CORTEX).await?;
+    let kept = Kept::of_cortex(settings).await?;
     let doors = Doors::open(args, settings).await?;
     let cortex = lasting(CortexSettings::new(&settings.hub, model), &kept, &telemetry);
     let cortex = tokio::select! {

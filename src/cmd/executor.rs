@@ -53,7 +53,7 @@ pub(super) async fn run(args: &Executor, settings: &Settings) -> anyhow::Result<
 async fn one(args: &Executor, settings: &Settings) -> anyhow::Result<ExitCode> {
     let mut signals = Signals::new()?;
     let run = RunId::new(args.run.as_deref().unwrap_or_default());
-    let journal = match journal::shared(settings.data(), agenthub_workflow::NAME).await {
+    let journal = match journal::shared(settings).await {
         // Who watches this process is to know that the run is not to blame.
         Err(error) if args.attached => {
             output::aside(output::plain(&format!("{error:#}")));
@@ -143,12 +143,7 @@ fn stop_with_stdin(stop: CancellationToken) -> io::Result<()> {
 
 async fn serve_all(args: &ServeExecutors, settings: &Settings) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
-    let kept = Kept::open(
-        settings.data(),
-        &settings.keep_runs,
-        agenthub_workflow::NAME,
-    )
-    .await?;
+    let kept = Kept::of_workflows(settings).await?;
     let telemetry = Telemetry::start()?;
     let form = Form {
         executors: args.spawn,

@@ -129,13 +129,8 @@ impl Everything {
         let pages = http.router(http::hosts(settings.http));
         let serving = Serving::start(settings, others, pages).await?;
         let hub = serving.url();
-        let kept = Kept::open(settings.data(), &settings.keep_runs, CORTEX).await?;
-        let mut workflows = Kept::open(
-            settings.data(),
-            &settings.keep_runs,
-            agenthub_workflow::NAME,
-        )
-        .await?;
+        let kept = Kept::of_cortex(settings).await?;
+        let mut workflows = Kept::of_workflows(settings).await?;
         let mut asked = CortexSettings::new(&hub, model.clone());
         asked.returning = returning.unwrap_or(asked.returning);
         let mut cortex = cortex::lasting(asked, &kept, &telemetry);

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 
 use crate::cli::{Executors, MaxExecutors};
 
-use super::{EndedTasks, KeepRuns, Layer, Model, ModelLayer, Outbound};
+use super::{Database, EndedTasks, KeepRuns, Layer, Model, ModelLayer, Outbound};
 
 /// The model of Vertex where only the project is named.
 const VERTEX_DEFAULT: &str = "gemini-2.5-flash";
@@ -42,6 +42,7 @@ pub(super) fn layer(env: Env<'_>) -> anyhow::Result<Layer> {
         away_agents_days: number(env, "AGENTHUB_AWAY_AGENTS_DAYS")?,
         away_grace_seconds: number(env, "AGENTHUB_AWAY_GRACE_SECONDS")?,
         presence_lease_seconds: number(env, "AGENTHUB_PRESENCE_LEASE_SECONDS")?,
+        journal: env("AGENTHUB_JOURNAL").map(Database),
         executors: executors(env)?,
         max_executors: max_executors(env)?,
         keep_runs: keep_runs(env)?,

@@ -11,7 +11,7 @@ use toml::{Table, Value};
 
 use crate::cli::{Executors, MaxExecutors};
 
-use super::{EndedTasks, KeepRuns, ModelLayer, OFFLINE, Outbound};
+use super::{Database, EndedTasks, KeepRuns, ModelLayer, OFFLINE, Outbound};
 
 /// Settings of one source; nothing is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -40,6 +40,8 @@ pub(crate) struct Layer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) presence_lease_seconds: Option<NonZeroU32>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) journal: Option<Database>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) executors: Option<Executors>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_executors: Option<MaxExecutors>,
@@ -64,6 +66,7 @@ impl Layer {
             away_agents_days: None,
             away_grace_seconds: None,
             presence_lease_seconds: None,
+            journal: None,
             executors: None,
             max_executors: None,
             keep_runs: KeepRuns::default(),
