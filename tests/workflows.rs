@@ -1,6 +1,7 @@
 //! Workflows: from a file to the result, over refusals, people and crashes.
 
 pub(crate) mod kills;
+mod taking_back;
 pub(crate) mod worker;
 
 use std::{fs, path::PathBuf};

@@ -44,6 +44,10 @@ impl WorkflowSteps {
                 };
                 self.take(step, standing, false);
             }
+            // An item of a loop is not its step.
+            RunEvent::Noted { value, .. }
+                if value["type"] == "step"
+                    && value["data"]["stepName"] != value["data"]["step"] => {}
             RunEvent::Noted { value, .. } if value["type"] == "step" => {
                 let standing = match value["data"]["status"].as_str() {
                     Some("SKIPPED") => StepStanding::Skipped,
@@ -131,9 +135,11 @@ mod tests {
             "plan": {"steps": {"a": {}, "each": {}, "way": {}, "no": {}, "bad": {}, "end": {}}},
         });
         let mut steps = WorkflowSteps::default();
-        let note = |step: &str, status: &str| RunEvent::Noted {
-            step: StepId::new(format!("{step}/note")),
-            value: json!({"type": "step", "data": {"step": step, "status": status}}),
+        let note = |name: &str, status: &str| RunEvent::Noted {
+            step: StepId::new(format!("{name}/note")),
+            value: json!({"type": "step", "data": {
+                "step": name.split('/').next(), "stepName": name, "status": status,
+            }}),
             at_ms: 3,
         };
         for event in [
@@ -144,6 +150,7 @@ mod tests {
             begins("each/0"),
             begins("each/1"),
             ends("each/0", StepResult::Woke),
+            note("each/0", "COMPLETED"),
             begins("bad"),
             ends("bad", StepResult::Failed(EffectFailure::lasting("no"))),
             begins("undo/a"),

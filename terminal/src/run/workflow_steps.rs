@@ -8,9 +8,12 @@ use serde_json::Value;
 
 use super::steps::Step;
 
-/// Beginnings of attempts that are out, by the name and the number of the attempt, in milliseconds since 1970.
+/// Beginnings of attempts that are out, by the name and the number of the attempt, and of items of loops, in milliseconds since 1970.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Begun(BTreeMap<(String, u64), u64>);
+pub(super) struct Begun {
+    attempts: BTreeMap<(String, u64), u64>,
+    items: BTreeMap<String, u64>,
+}
 
 /// News of a frame on a part of a step.
 struct Told<'a> {
@@ -30,14 +33,22 @@ pub(super) fn apply(steps: &mut [Step], begun: &mut Begun, status: &str, data: &
     let metadata = &data["metadata"];
     let attempt = metadata["attempt"].as_f64().map_or(1, |n| n as u64);
     let at_ms = millis(&text(&data["timestamp"]));
+    // An item of several steps, of which each is told by itself.
+    let is_item = metadata["kind"] == "steps" && name != step;
     let told = Told {
         status,
         agent: text(&metadata["agent"]),
         attempt,
         at_ms,
-        took_ms: begun.took(&name, attempt, status, at_ms),
+        took_ms: match is_item {
+            true => begun.item_took(&name, at_ms),
+            false => begun.took(&name, attempt, status, at_ms),
+        },
         metadata,
     };
+    if is_item {
+        return told.line(&name);
+    }
     if !is_undo(&StepId::new(name.as_str())) {
         if status == "RUNNING" {
             pass(steps, &step);
@@ -84,16 +95,34 @@ impl Begun {
         let key = (name.to_owned(), attempt);
         match (status, at_ms) {
             ("RUNNING", Some(at_ms)) => {
-                self.0.insert(key, at_ms);
+                for item in items(name) {
+                    self.items.entry(item.to_owned()).or_insert(at_ms);
+                }
+                self.attempts.insert(key, at_ms);
                 None
             }
             ("RETRYING", _) => None,
             (_, at_ms) => {
-                let begun_ms = self.0.remove(&key)?;
+                let begun_ms = self.attempts.remove(&key)?;
                 at_ms.map(|at_ms| at_ms.saturating_sub(begun_ms))
             }
         }
     }
+
+    /// Duration of an item of a loop that has ended.
+    fn item_took(&mut self, name: &str, at_ms: Option<u64>) -> Option<u64> {
+        let begun_ms = self.items.remove(name)?;
+        at_ms.map(|at_ms| at_ms.saturating_sub(begun_ms))
+    }
+}
+
+/// The items of loops that a step is in: of `send/3/post`, `send/3`.
+fn items(name: &str) -> impl Iterator<Item = &str> {
+    let ends = name.match_indices('/').map(|(end, _)| &name[..end]);
+    ends.filter(|item| {
+        let index = item.rsplit_once('/').map(|(_, index)| index);
+        index.is_some_and(|index| index.parse::<u32>().is_ok())
+    })
 }
 
 impl Told<'_> {
@@ -290,6 +319,23 @@ mod tests {
         assert_eq!((each.open, each.done, each.took_ms), (1, 2, Some(2_000)));
         over(&mut watched.steps);
         assert!(watched.states().ends_with("each completed, end skipped"));
+    }
+
+    #[test]
+    fn an_item_of_several_steps_has_a_line_of_its_own_and_counts_for_no_part() {
+        let mut watched = Watched::new(json!({"pack": {"capability": "for each 2 steps"}}));
+        let item = json!({"kind": "steps"});
+        watched.say("RUNNING", "pack/0/wrap", 1, json!({}));
+        watched.say("COMPLETED", "pack/0/wrap", 2, json!({}));
+        watched.say("RUNNING", "pack/0/label", 2, json!({}));
+        watched.say("COMPLETED", "pack/0/label", 4, json!({}));
+        watched.say("COMPLETED", "pack/0", 4, item);
+        assert_eq!(
+            watched.lines[3..],
+            ["✓ pack/0/label, 2.0 s", "✓ pack/0, 3.0 s"]
+        );
+        assert_eq!((watched.steps[0].open, watched.steps[0].done), (0, 2));
+        assert_eq!(watched.states(), "pack working");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     file::OnItemFailure,
-    model::{Each, Step},
+    model::{Each, Step, Work},
     scope::Scope,
 };
 
@@ -48,7 +48,7 @@ impl Evaluation<'_> {
         let (count, wanted_before) = (items.len(), self.wanted.len());
         let (mut iterations, mut failures) = (Vec::new(), Vec::new());
         let (mut open, mut last, mut first_failure) = (0, at_ms, None);
-        for (index, item) in items.into_iter().enumerate() {
+        for (index, value) in items.into_iter().enumerate() {
             if open == each.parallel {
                 break;
             }
@@ -56,7 +56,7 @@ impl Evaluation<'_> {
                 input: scope.input,
                 outer: Some(scope),
                 item: Some(json!({
-                    "item": item,
+                    "item": value,
                     "index": index,
                     "count": count,
                     "total": count,
@@ -67,7 +67,12 @@ impl Evaluation<'_> {
             };
             // One after the other, an item begins when the one before it has ended.
             let begun_ms = if each.parallel == 1 { last } else { at_ms };
-            match self.work(step, &inner, &format!("{name}/{index}"), begun_ms) {
+            let item = format!("{name}/{index}");
+            let work = self.work(step, &inner, &item, begun_ms);
+            if matches!(step.work, Work::Steps(_)) {
+                self.tell_item(&item, &work);
+            }
+            match work {
                 WorkState::Working => open += 1,
                 WorkState::Completed { output, at_ms } => {
                     last = last.max(at_ms);
@@ -79,8 +84,7 @@ impl Evaluation<'_> {
                 WorkState::Failed { error, at_ms } => {
                     last = last.max(at_ms);
                     if each.on_failure == OnItemFailure::Continue {
-                        self.lacks
-                            .push(gone_without(&format!("{name}/{index}"), &error));
+                        self.lacks.push(gone_without(&item, &error));
                     }
                     failures.push(json!({ "index": index, "error": error }));
                 }

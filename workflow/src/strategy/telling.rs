@@ -1,6 +1,7 @@
-//! Notes of decisions and skipped steps, which otherwise leave nothing in the journal: those who watch see them as they see other steps.
+//! Notes of decisions, skipped steps and items of loops with several steps, which otherwise leave nothing in the journal: those who watch see them as
+//! they see other steps.
 //!
-//! A note is a frame of the type `step`. Steps of loops have none, as there may be thousands of them.
+//! A note is a frame of the type `step`. Decisions and skipped steps within loops have none, as there may be thousands of them.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,7 +11,7 @@ use agenthub_sdk::{
 };
 use serde_json::{Value, json};
 
-use super::evaluating::{Evaluation, State};
+use super::evaluating::{Evaluation, State, WorkState};
 use crate::{
     model::{Step, Work},
     scope::Scope,
@@ -40,6 +41,22 @@ impl Evaluation<'_> {
             return;
         }
         let frame = frame(self.run, name, status, *at_ms, metadata);
+        self.told.push(runs::Step::new(note, Effect::Note(frame)));
+    }
+
+    /// Has it written down that an item of a loop with several steps has ended. Reasons of failures are those of its steps.
+    pub(super) fn tell_item(&mut self, name: &str, work: &WorkState) {
+        let (status, at_ms) = match work {
+            WorkState::Working => return,
+            WorkState::Completed { at_ms, .. } => ("COMPLETED", *at_ms),
+            WorkState::Failed { at_ms, .. } => ("FAILED", *at_ms),
+            WorkState::Cancelled { at_ms } => ("CANCELLED", *at_ms),
+        };
+        let note = format!("{name}/ended");
+        if self.facts.noted(&StepId::new(note.as_str())).is_some() {
+            return;
+        }
+        let frame = frame(self.run, name, status, at_ms, json!({ "kind": "steps" }));
         self.told.push(runs::Step::new(note, Effect::Note(frame)));
     }
 }

@@ -324,13 +324,17 @@ steps:
         .filter(|(_, value)| value["type"] == "step")
         .map(|(_, value)| {
             let data = &value["data"];
-            (&data["step"], &data["status"], &data["metadata"])
+            (&data["stepName"], &data["status"], &data["metadata"])
         })
         .collect();
+    let items = json!({"kind": "steps"});
+    let completed = json!("COMPLETED");
     assert_eq!(
         told,
         [
             (&json!("a"), &json!("SKIPPED"), &json!({"kind": "agent"})),
+            (&json!("each/0"), &completed, &items),
+            (&json!("each/1"), &completed, &items),
             (
                 &json!("way"),
                 &json!("COMPLETED"),

@@ -90,6 +90,60 @@ steps:
 }
 
 #[test]
+fn items_of_several_steps_are_told_as_they_end() {
+    let workflow = "
+steps:
+  each:
+    for_each: [1, 2, 3]
+    on_item_failure: continue
+    steps:
+      one: { agent: x, input: { n: '${loop.item}' } }
+      two: { agent: y, text: '${one.output.n}' }
+  single: { agent: x, for_each: [1], text: x }
+";
+    let mut play = begun(workflow, json!({}));
+    let told = |play: &Play| -> Vec<(String, String)> {
+        let notes = play.facts.notes();
+        let steps = notes.filter(|(_, note)| note["type"] == "step");
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let mut told: Vec<_> = steps
+            .map(|(_, note)| {
+                (
+                    text(&note["data"]["stepName"]),
+                    text(&note["data"]["status"]),
+                )
+            })
+            .collect();
+        told.sort();
+        told
+    };
+    play.decide();
+    play.give_agent("each/0/one", done(json!({"n": 1})));
+    play.decide();
+    assert_eq!(told(&play), [], "it goes on");
+    play.give_agent("each/0/two", done(json!({})));
+    play.decide();
+    assert_eq!(told(&play), [("each/0".to_owned(), "COMPLETED".to_owned())]);
+    play.give_agent("each/1/one", failed("no"));
+    play.give_agent("single/0", done(json!({})));
+    play.decide();
+    play.give_agent("each/2/one", done(json!({"n": 1})));
+    play.decide();
+    play.give_agent("each/2/two", done(json!({})));
+    assert!(play.decide().is_some(), "it is over");
+    let told = told(&play);
+    let told: Vec<_> = told.iter().map(|(step, is)| (&**step, &**is)).collect();
+    assert_eq!(
+        told,
+        [
+            ("each/0", "COMPLETED"),
+            ("each/1", "FAILED"),
+            ("each/2", "COMPLETED")
+        ]
+    );
+}
+
+#[test]
 fn items_that_are_gone_without_leave_the_workflow_done_in_part() {
     let workflow = "
 steps:
