@@ -12,7 +12,7 @@ use crate::{
     mending::Mended,
     model::Workflow,
     nested_files::{self, Chain},
-    reading,
+    reading::{self, Source},
 };
 
 /// The most faults of a document that are told.
@@ -42,23 +42,42 @@ pub(crate) fn load_within(
     chain: &Chain,
 ) -> Result<(Workflow, Value), Vec<Fault>> {
     let mut source = reading::source(path)?;
-    let mut faults = source.repeated;
-    let own = (&source.text, &source.tree);
-    faults.extend(nested_files::put_in(
-        &mut source.document,
-        path,
-        own,
-        offers,
-        chain,
-    ));
+    let (mut first, hidden) = source.with_first(path);
+    let mut faults = std::mem::take(&mut source.repeated);
     let stem = path.file_stem().map(|stem| stem.to_string_lossy());
-    match checked(&source.document, &stem.unwrap_or_default(), offers) {
-        Ok(workflow) if faults.is_empty() => Ok((workflow, source.document)),
-        Ok(_) => Err(faults),
-        Err(mut findings) => {
-            // What is wrong with a file that a step names was told; under a misspelt field it is not read.
-            findings.retain(|finding| !is_unread(finding));
-            faults.extend(placed(findings, path, &source.text, &source.tree));
+    let mut check = |source: &mut Source| {
+        let own = (&source.text, &source.tree);
+        let faults = nested_files::put_in(&mut source.document, path, own, offers, chain);
+        let checked = checked(
+            &source.document,
+            stem.as_deref().unwrap_or_default(),
+            offers,
+        );
+        let (workflow, mut findings) = match checked {
+            Ok(workflow) => (Some(workflow), Vec::new()),
+            Err(findings) => (None, findings),
+        };
+        // What is wrong with a file that a step names was told; under a misspelt field it is not read.
+        findings.retain(|finding| !is_unread(finding));
+        (workflow, findings, faults)
+    };
+    let (workflow, findings, of_files) = check(&mut source);
+    faults.extend(of_files);
+    if !hidden.is_empty() {
+        // Of the first of two steps, what is wrong in it alone.
+        let (_, mut more, _) = check(&mut first);
+        more.retain(|finding| {
+            let is_hidden = hidden.iter().any(|at| finding.at.starts_with(at));
+            let is_told =
+                |other: &Finding| (&other.at, &other.message) == (&finding.at, &finding.message);
+            is_hidden && !findings.iter().any(is_told)
+        });
+        faults.extend(placed(more, path, &first.text, &first.tree));
+    }
+    faults.extend(placed(findings, path, &source.text, &source.tree));
+    match workflow {
+        Some(workflow) if faults.is_empty() => Ok((workflow, source.document)),
+        _ => {
             faults.sort_by_key(|fault| fault.place.map_or((1, None), |place| (0, Some(place))));
             Err(faults)
         }

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use crate::{
     building::{self, Form},
     file::{self, File},
-    finding::{At, Finding},
+    finding::{At, Finding, within},
     graph, input_schema, linear,
     model::{Breaker, Graph, Workflow},
     template::template,
@@ -37,6 +37,46 @@ pub(crate) struct Source {
     pub(crate) tree: Node,
     /// Faults of fields that are there twice, of which the last one counts.
     pub(crate) repeated: Vec<Fault>,
+}
+
+impl Source {
+    /// The same, with the first of the fields that are there twice, and the paths of those.
+    pub(crate) fn with_first(&self, path: &Path) -> (Self, Vec<At>) {
+        let (mut tree, mut hidden) = (self.tree.clone(), Vec::new());
+        keep_first(&mut tree, &At::new(), &mut hidden);
+        let source = Self {
+            document: value(&tree, path, &self.text, &mut Vec::new()),
+            text: Arc::clone(&self.text),
+            tree,
+            repeated: Vec::new(),
+        };
+        (source, hidden)
+    }
+}
+
+/// Removes fields that stand behind others of their name. `hidden` has the paths of those that stay in their place.
+fn keep_first(node: &mut Node, at: &At, hidden: &mut Vec<At>) {
+    match &mut node.value {
+        yaml::Value::Map(entries) => {
+            let mut names = BTreeSet::new();
+            entries.retain(|(key, _)| {
+                let is_first = names.insert(key.name.clone());
+                if !is_first {
+                    hidden.push(within(at, &key.name));
+                }
+                is_first
+            });
+            for (key, node) in entries {
+                keep_first(node, &within(at, &key.name), hidden);
+            }
+        }
+        yaml::Value::List(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                keep_first(item, &within(at, index), hidden);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Reads a file of YAML or JSON.

@@ -78,6 +78,26 @@ steps:
 }
 
 #[test]
+fn what_is_wrong_in_the_first_of_two_steps_of_a_name_is_told_as_well() {
+    let told = messages(
+        "\
+steps:
+  a: { agent: x, txt: y }
+  b: { agent: x, text: '${a.output.text}' }
+  a: { agent: x, text: z, retyr: { attempts: 2 } }
+",
+    );
+    assert_eq!(
+        told,
+        [
+            "a step has no field `txt`",
+            "`a` is there twice",
+            "a step has no field `retyr`"
+        ]
+    );
+}
+
+#[test]
 fn each_cycle_is_told() {
     insta::assert_snapshot!(faults(
         "\
