@@ -177,6 +177,10 @@ fn next(facts: &Facts, reading: &Reading) -> Next {
         Standing::Done(_) if !evaluation.told.is_empty() => {
             return Next::Steps(evaluation.told.into_iter().chain(limit).collect());
         }
+        // What is out is called back meanwhile, as it is not named.
+        Standing::Failed(_) if !evaluation.told.is_empty() => {
+            return Next::Steps(evaluation.told);
+        }
         Standing::Failed(failure) => failure.to_string(),
         Standing::Done(_) => match result(workflow, &scope) {
             Ok(outcome) => {

@@ -144,6 +144,35 @@ steps:
 }
 
 #[test]
+fn the_item_with_which_a_workflow_fails_is_told() {
+    let workflow = "
+steps:
+  each: { for_each: [1, 2], steps: { one: { agent: x, input: { n: '${loop.item}' } } } }
+";
+    let mut play = begun(workflow, json!({}));
+    let outcome = play.play(|step, _| match step {
+        "each/1/one" => failed("no"),
+        _ => done(json!({})),
+    });
+    assert_eq!(
+        error(&outcome),
+        "the step `each` has failed: item 1: the step `each/1/one` has failed: a: no"
+    );
+    let told: Vec<_> = play
+        .facts
+        .notes()
+        .map(|(note, value)| (note.as_str(), &value["data"]["status"]))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("each/0/ended", &json!("COMPLETED")),
+            ("each/1/ended", &json!("FAILED"))
+        ]
+    );
+}
+
+#[test]
 fn items_that_are_gone_without_leave_the_workflow_done_in_part() {
     let workflow = "
 steps:
