@@ -45,7 +45,7 @@ pub(crate) fn load_within(
     let (mut first, hidden) = source.with_first(path);
     let mut faults = std::mem::take(&mut source.repeated);
     let stem = path.file_stem().map(|stem| stem.to_string_lossy());
-    let mut check = |source: &mut Source| {
+    let check = |source: &mut Source| {
         let own = (&source.text, &source.tree);
         let faults = nested_files::put_in(&mut source.document, path, own, offers, chain);
         let checked = checked(
