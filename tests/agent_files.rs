@@ -78,7 +78,7 @@ fn a_worker_takes_its_tools_from_a_file_and_has_its_data_folder_alone() {
             "--to",
             "agent_words",
             "--wait",
-            "count the words of this text",
+            "count_words \"of this text\"",
         ],
         "",
     );

@@ -57,7 +57,7 @@ fn a_cortex_that_comes_late_knows_the_agents() {
     let (system, _broker) = System::broker();
     let _echo = system.start_echo("agent_echo");
     let _cortex = system.start_cortex();
-    let chat = system.chat("echo hello there\n");
+    let chat = system.chat("echo \"hello there\"\n");
     assert_eq!(chat.code, Some(0), "{chat:?}");
     assert!(chat.stdout.contains("hello there"), "{chat:?}");
 }

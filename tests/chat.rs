@@ -9,7 +9,7 @@ use crate::{harness::System, terminal::Terminal};
 #[test]
 fn a_user_is_answered_by_an_agent_through_cortex() {
     let (system, _up) = System::up();
-    let chat = system.chat("echo hello there\n");
+    let chat = system.chat("echo \"hello there\"\n");
     assert_eq!(chat.code, Some(0), "{chat:?}");
     assert!(
         chat.stdout.contains("agent_echo") && chat.stdout.contains("hello there"),
@@ -26,7 +26,7 @@ fn a_user_is_answered_by_an_agent_through_cortex() {
 #[test]
 fn piped_output_is_the_answers_alone() {
     let (system, _up) = System::up();
-    let chat = system.chat("echo one\n\necho two\n");
+    let chat = system.chat("echo \"one\"\n\necho \"two\"\n");
     assert_eq!(chat.code, Some(0), "{chat:?}");
     let lines: Vec<&str> = chat.stdout.lines().collect();
     assert_eq!(lines.len(), 2, "{chat:?}");
@@ -47,7 +47,7 @@ fn no_answer_crosses_from_one_user_to_another() {
                 0 | 1 => system.start(&["chat", "--context", "shared"]),
                 _ => system.start(&["chat"]),
             };
-            let input: String = (0..5).map(|n| format!("echo word{user}x{n}\n")).collect();
+            let input: String = (0..5).map(|n| format!("echo 'word{user}x{n}'\n")).collect();
             (user, std::thread::spawn(move || process.finish(&input)))
         })
         .collect();
@@ -106,7 +106,7 @@ fn states(system: &System, agent: &str) -> Vec<String> {
 fn what_is_said_next_answers_an_agent_that_asks_back() {
     let (system, _up) = System::up();
     let _painter = painter(&system);
-    let chat = system.chat("ask agent_painter to paint a cat\nblue\nlarge\necho hello there\n");
+    let chat = system.chat("agent_painter 'paint a cat'\nblue\nlarge\necho 'hello there'\n");
     assert_eq!(chat.code, Some(0), "{chat:?}");
     let lines: Vec<&str> = chat.stdout.lines().collect();
     let said = [

@@ -120,7 +120,9 @@ fn its_chat_talks_with_this_cortex() {
     let (system, _broker) = System::broker();
     let _cortex = system.start_cortex();
     let _echo = older.echo(&system);
-    let chat = older.start(&system, "cli").finish("echo good morning\n");
+    let chat = older
+        .start(&system, "cli")
+        .finish("echo \"good morning\"\n");
     assert_eq!(chat.code, Some(0), "{chat:?}");
     assert!(chat.stdout.contains("good morning"), "{chat:?}");
 }

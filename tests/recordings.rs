@@ -49,7 +49,7 @@ fn up(flag: &str, recording: &str) -> (System, Process) {
 
 #[test]
 fn a_chat_is_replayed_word_for_word_and_what_was_not_said_then_is_named() {
-    let words = "echo good morning\nwho are you?\necho good morning\n";
+    let words = "echo 'good morning'\nwho are you?\necho 'good morning'\n";
     let (recorded, first) = up("--record", "chat.jsonl");
     let before = recorded.chat(words);
     assert_eq!(before.code, Some(0), "{before:?}");
@@ -66,12 +66,12 @@ fn a_chat_is_replayed_word_for_word_and_what_was_not_said_then_is_named() {
     assert_eq!(after.stdout, expected);
     assert!(after.stdout.contains("Behind me are:"), "{after:?}");
 
-    let other = replayed.chat("echo good evening\n");
+    let other = replayed.chat("echo 'good evening'\n");
     assert_eq!(other.code, Some(1), "{other:?}");
     for part in [
         "You are Cortex",
         "--record",
-        "\n-echo good morning\n+echo good evening\n",
+        "\n-echo 'good morning'\n+echo 'good evening'\n",
     ] {
         assert!(other.stderr.contains(part), "{part}: {other:?}");
     }

@@ -14,7 +14,7 @@ fn a_hub_that_comes_back_finds_everyone_again() {
     let _broker = system.start_broker();
     system.wait_online("agent_echo");
     system.wait_online("cortex");
-    let chat = system.chat("echo after\n");
+    let chat = system.chat("echo \"after\"\n");
     assert_eq!(chat.code, Some(0), "{chat:?}");
     assert!(chat.stdout.contains("after"), "{chat:?}");
 }
@@ -164,7 +164,7 @@ fn a_turn_outlives_a_hub_that_comes_back() {
     let _cortex = system.start_cortex();
     echo.signal(nix::sys::signal::Signal::SIGSTOP);
     let mut chat = system.start(&["chat"]);
-    chat.type_line("echo patience");
+    chat.type_line("echo \"patience\"");
     eventually("the agent has the work", || {
         let tasks = system.json(&["tasks", "list", "--agent", "agent_echo", "--json"]);
         (!tasks.is_empty()).then_some(())

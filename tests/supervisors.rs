@@ -18,7 +18,7 @@ fn stars(system: &System) -> Process {
 
 /// Asks the supervisor until the answer contains `text`: it may not have seen a new agent yet.
 fn answers(system: &System, words: &str, text: &str) {
-    answers_with(system, words, text, 0);
+    answers_with(system, words, text, 3);
 }
 
 /// The same, where the answer has this exit code.

@@ -57,7 +57,7 @@ fn a_tool_of_a_server_is_called_and_the_server_ends_with_its_agent() {
         "--to",
         "clerk",
         "--wait",
-        "count the words of this text",
+        "desk_count_words \"of this text\"",
     ];
     let answer = system.run(&question, "");
     assert_eq!(answer.code, Some(0), "{answer:?}");

@@ -168,7 +168,7 @@ struct Mention {
 }
 
 /// The lower-case names of an agent, and whether each is a shortened one.
-fn names(id: &str) -> BTreeSet<(bool, String)> {
+pub(crate) fn names(id: &str) -> BTreeSet<(bool, String)> {
     let full = [id.to_lowercase(), slug(id)];
     let short = full
         .iter()

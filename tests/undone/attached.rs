@@ -20,7 +20,7 @@ fn asked(http: &str, parts: &Value) -> (String, Value) {
 #[test]
 fn what_comes_beside_the_words_is_handed_on_or_named() {
     let (_system, _up, http) = System::up_with_http();
-    let words = json!({"text": "ask agent_echo to say hi"});
+    let words = json!({"text": "ask agent_echo to echo \"hi\""});
     let first = json!({"data": {"town": "Utrecht"}});
     assert_eq!(asked(&http, &json!([words])).1, Value::Null);
     for (beside, named) in [

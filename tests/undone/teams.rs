@@ -66,7 +66,7 @@ fn a_step_that_nobody_does_is_named_by_a_check_and_by_the_answer() {
 
 /// spec: ORC-2.1
 #[test]
-fn a_request_of_which_a_part_was_handed_to_nobody_does_not_leave_with_0() {
+fn a_request_that_does_not_state_everything_outright_does_not_leave_with_0() {
     let (system, _up) = System::up();
     let chat = |words: &str| system.chat(&format!("{words}\n"));
     for words in [
@@ -74,16 +74,23 @@ fn a_request_of_which_a_part_was_handed_to_nobody_does_not_leave_with_0() {
         "echo hi and translate into French",
         "echo hi twice",
         "ask agent_echo to fix the sink",
+        "echo hello there",
+        "echo \"hi\" twice",
     ] {
         let asked = chat(words);
         assert_eq!(asked.code, Some(3), "{words}: {asked:?}");
         assert!(
-            asked.stdout.contains("No language model looked"),
+            asked.stdout.contains("no language model checked"),
             "{asked:?}"
         );
     }
-    for words in ["echo hello there", "echo \"hi, then write a leaflet\""] {
+    for words in ["echo \"hello there\"", "echo \"hi, then write a leaflet\""] {
         assert_eq!(chat(words).code, Some(0), "{words}");
+    }
+    for words in ["never echo hi", "do not ask agent_echo to say hi"] {
+        let asked = chat(words);
+        assert_eq!(asked.code, Some(1), "{words}: {asked:?}");
+        assert!(!asked.stdout.contains("Echo:"), "{asked:?}");
     }
     let modes = system.run(&["runs", "list", "--mode", "nonsense"], "");
     assert_eq!(modes.code, Some(2), "{modes:?}");

@@ -4,11 +4,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::account::{self, Carried};
 use super::addressed::{nobody_called, unknown, unknown_part};
+use super::outright::{Outright, UNCHECKED};
 use super::passages::short;
 use super::sums;
-use super::words::asks_who_it_is;
+use super::words::{FORBIDDING, asks_who_it_is, may_forbid};
 use super::{MAX_LISTED, how_to_configure};
 use crate::relevance::{self, Card, Skill};
 use crate::{PromptMessage, PromptPart, PromptRole, Request, Undone};
@@ -35,10 +35,16 @@ pub(super) fn decide(request: &Request, words: &str) -> (Value, Option<Undone>) 
         ..Card::default()
     });
     let known: Vec<Card<'_>> = cards.iter().cloned().chain(elsewhere).collect();
-    let unknown = unknown(words, &known);
+    let outright = handed_outright(request, words, &agents, &cards);
+    let unknown = match outright {
+        // What it quotes addresses nobody.
+        Some(_) => Vec::new(),
+        None => unknown(words, &known),
+    };
     if !results.is_empty() {
         let told = results.iter().map(Outcome::told);
-        let open = open(request, words, &results, &cards);
+        let is_unchecked = unknown.is_empty() && !is_stated(&results, outright.as_ref());
+        let open = open(request, is_unchecked);
         let left_out: Vec<String> = unknown_part(&unknown).into_iter().chain(open).collect();
         let undone = (!left_out.is_empty()).then_some(Undone::Part);
         let mut told = told.collect::<Vec<String>>().join("\n");
@@ -49,6 +55,9 @@ pub(super) fn decide(request: &Request, words: &str) -> (Value, Option<Undone>) 
             }
         }
         return (respond(&told), undone);
+    }
+    if let Some(handed) = outright {
+        return (json!({ "actions": [handed.task("1")] }), None);
     }
     let is_named = || !relevance::named(words, &cards).is_empty();
     if !away.is_empty() && !is_named() {
@@ -68,6 +77,9 @@ pub(super) fn decide(request: &Request, words: &str) -> (Value, Option<Undone>) 
             nobody_called(&unknown),
             introduction(&agents)
         ));
+    }
+    if may_forbid(words) {
+        return undone(format!("{FORBIDDING} {}", introduction(&agents)));
     }
     let chosen = choose(words, &cards);
     if !chosen.is_empty() {
@@ -97,27 +109,71 @@ pub(super) fn decide(request: &Request, words: &str) -> (Value, Option<Undone>) 
     ))
 }
 
-/// The sentences on what of the request nobody looked at: of its words, and of the data that came with them.
-fn open(request: &Request, words: &str, results: &[Outcome], cards: &[Card<'_>]) -> Option<String> {
-    let carried = results.iter().map(|result| Carried {
-        card: cards.iter().find(|card| card.id == result.agent).cloned(),
-        text: result.text.as_deref().unwrap_or_default(),
-        // An agent is handed all of the words, whatever it takes from them.
-        arguments: String::new(),
-    });
-    let carried: Vec<Carried<'_>> = carried.collect();
-    let is_completed = results.iter().any(|result| result.state == "completed");
-    let of_words = match is_completed && unknown(words, cards).is_empty() {
-        true => account::open(words, &carried),
-        // That is said already.
-        false => None,
+/// Task of an agent that a request states outright.
+struct Handed<'a> {
+    agent: &'a str,
+    task_type: &'a str,
+    payload: Map<String, Value>,
+}
+
+impl Handed<'_> {
+    fn task(&self, correlation_id: &str) -> Value {
+        json!({
+            "type": "task.request",
+            "taskType": self.task_type,
+            "targetAgent": self.agent,
+            "payload": self.payload,
+            "correlationId": correlation_id,
+        })
+    }
+}
+
+/// The task that the words state outright, if they do; an agent whose card says of no data that it is taken gets a text alone.
+fn handed_outright<'a>(
+    request: &Request,
+    words: &str,
+    agents: &'a [Agent],
+    cards: &[Card<'a>],
+) -> Option<Handed<'a>> {
+    let outright = Outright::of(words, cards)?;
+    let agent = &agents[outright.card];
+    let skill = outright.skill.map(|skill| &agent.skills[skill]);
+    let task_type = match (skill, &agent.task_types[..]) {
+        (Some(skill), _) => &skill.id,
+        (None, [one]) => one,
+        (None, []) => ANY_TASK,
+        // Which of them is meant is a guess.
+        (None, _) => return None,
     };
+    let payload = match skill.and_then(|skill| skill.input_schema.as_ref()) {
+        Some(schema) => outright.input(schema)?,
+        None => outright
+            .text()
+            .map(|_| Map::from_iter([("text".to_owned(), words.into())]))?,
+    };
+    Attached::of(request).is_empty().then_some(Handed {
+        agent: &agent.id,
+        task_type,
+        payload,
+    })
+}
+
+/// True if the results hold nothing but that of the task that was stated outright, or nothing that was done.
+fn is_stated(results: &[Outcome], outright: Option<&Handed<'_>>) -> bool {
+    let is_any_completed = results.iter().any(|result| result.state == "completed");
+    match results {
+        [one] => !is_any_completed || outright.is_some_and(|handed| handed.agent == one.agent),
+        _ => !is_any_completed,
+    }
+}
+
+/// The sentences on what of the request nobody looked at: its words, if they are unchecked, and the data that came with them.
+fn open(request: &Request, is_unchecked: bool) -> Option<String> {
+    let of_words = is_unchecked.then(|| UNCHECKED.to_owned());
     let attached = Attached::of(request);
     let of_data = [attached.handed_on(), attached.left_out()];
-    let open: Vec<String> = of_words
-        .into_iter()
-        .chain(of_data.into_iter().flatten())
-        .collect();
+    let open = of_words.into_iter().chain(of_data.into_iter().flatten());
+    let open: Vec<String> = open.collect();
     (!open.is_empty()).then(|| open.join("\n"))
 }
 
@@ -144,6 +200,10 @@ impl<'a> Attached<'a> {
         let object = left.iter().position(|value| value.is_object());
         let handed = object.and_then(|at| left.remove(at).as_object());
         Self { handed, left }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.handed.is_none() && self.left.is_empty()
     }
 
     /// The sentence on what was handed to the agents that were asked.
@@ -215,13 +275,12 @@ fn delegate<'a>(
     let task = |(index, (agent, card)): (usize, (&Agent, &Card<'_>))| {
         let skill = relevance::best_skill(words, card).map(|index| card.skills[index].id);
         let topic = || agent.task_types.first().map(String::as_str);
-        json!({
-            "type": "task.request",
-            "taskType": skill.or_else(topic).unwrap_or(ANY_TASK),
-            "targetAgent": card.id,
-            "payload": attached.cloned().unwrap_or_else(words_alone),
-            "correlationId": (index + 1).to_string(),
-        })
+        let handed = Handed {
+            agent: card.id,
+            task_type: skill.or_else(topic).unwrap_or(ANY_TASK),
+            payload: attached.cloned().unwrap_or_else(words_alone),
+        };
+        handed.task(&(index + 1).to_string())
     };
     let said = (!away.is_empty()).then(|| {
         let text = format!("Away at the moment, and not asked: {}.", away.join(", "));
@@ -321,6 +380,9 @@ struct AgentSkill {
     tags: Vec<String>,
     #[serde(default)]
     examples: Vec<String>,
+    /// What it takes as data, where its card says it.
+    #[serde(default)]
+    input_schema: Option<Value>,
 }
 
 impl Agent {

@@ -197,8 +197,10 @@ fn results_are_told_with_the_name_of_the_agent() {
     ));
     assert_eq!(
         response(&with_results),
-        "agent_echo says: Echo: hello\nwriter failed: no ink left\nslow did not answer in time.\n\
-         picky does not take this task: not my job"
+        format!(
+            "agent_echo says: Echo: hello\nwriter failed: no ink left\nslow did not answer in time.\n\
+             picky does not take this task: not my job\n{UNCHECKED}"
+        )
     );
 }
 
@@ -251,6 +253,78 @@ fn what_is_left_undone_is_declared() {
     assert_eq!(declared(&both), Some(Undone::Part));
     for whole in ["echo hello", "who are you?", "what is 7 times 6?"] {
         assert_eq!(declared(&request(whole)), None, "{whole}");
+    }
+    let answered = |words: &str| {
+        let mut request = request(words);
+        let results = json!([{"agent": "agent_echo", "state": "completed", "text": "Echo"}]);
+        request
+            .messages
+            .push(PromptMessage::data("results", results));
+        assert_eq!(
+            response(&request).contains(UNCHECKED),
+            declared(&request).is_some()
+        );
+        declared(&request)
+    };
+    for outright in [
+        "echo \"hello there\"",
+        "ask agent_echo to echo \"ask agent_ghost to come\"",
+        "please echo 'hello, then go'",
+    ] {
+        assert_eq!(answered(outright), None, "{outright}");
+    }
+    for free in [
+        "echo hello",
+        "echo \"hello\" twice",
+        "ask agent_echo2 \"hello\"",
+        "echo {\"text\": \"hello\"}",
+        "echo text=hello",
+        "tell agent_echo \"hello\"",
+    ] {
+        assert_eq!(answered(free), Some(Undone::Part), "{free}");
+    }
+}
+
+/// spec: ORC-2.1
+#[test]
+fn what_is_stated_outright_is_handed_to_the_one_that_is_named() {
+    let agents = json!([
+        {"id": "brewer", "skills": [{"id": "brew", "input_schema": {"properties": {"beer": {"type": "string"}}, "required": ["beer"]}}]},
+        {"id": "agent_echo", "skills": [{"id": "echo"}]},
+    ]);
+    let payload = |words: &str| {
+        let mut request = request(words);
+        request.messages[1] = PromptMessage::data("agents", agents.clone());
+        let action = actions(&request).remove(0);
+        (action["targetAgent"] == "brewer").then(|| action["payload"].clone())
+    };
+    for words in [
+        "brew beer=pale",
+        "brewer \"pale\"",
+        "ask brewer to brew {\"beer\": \"pale\"}",
+    ] {
+        assert_eq!(payload(words), Some(json!({"beer": "pale"})), "{words}");
+    }
+    let words = "brew beer=pale colour=red";
+    assert_eq!(
+        payload(words),
+        Some(json!({ "text": words })),
+        "that is no input of it"
+    );
+}
+
+/// spec: ORC-2.1
+#[test]
+fn an_order_with_a_negation_is_handed_to_nobody() {
+    for words in [
+        "do not ask agent_echo",
+        "never echo hello",
+        "don’t echo hello",
+    ] {
+        let (decision, undone) = decide(&request(words), words);
+        let said = decision["actions"][0]["text"].as_str().unwrap_or_default();
+        assert!(said.contains("a negation"), "{said}");
+        assert_eq!(undone, Some(Undone::All), "{words}");
     }
 }
 

@@ -31,7 +31,6 @@
 //! line in parentheses says who made that. What is made of the words alone counts as a part. Greetings and sums are answered. Without a match it says what it is and whom or what it can reach. The same request gets
 //! the same answer.
 
-mod account;
 mod addressed;
 mod arguments;
 mod counting;
@@ -42,6 +41,7 @@ mod known;
 mod layout;
 mod naming;
 mod orchestration;
+mod outright;
 mod passages;
 mod procedure;
 mod stated;

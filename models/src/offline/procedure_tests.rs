@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::super::{Answer, tools::answer};
+use super::super::{Answer, outright::UNCHECKED, tools::answer};
 use crate::{PresentedAgent, PromptMessage, PromptPart, PromptRole, Request, ToolCall, ToolSpec};
 
 const EDITOR: &str = "# Editor\n\nYou lead a team.\n\n## Steps\n\n\
@@ -223,11 +223,7 @@ fn whoever_names_one_agent_gets_that_one_alone() {
     let checking = go_on(&mut request, &[from("critic", "Short.")]);
     let expected = json!({"task": "ask the critic to check this: It rains.", "draft": "It rains."});
     assert_eq!(checking, [("agent_critic".to_owned(), expected)]);
-    assert_eq!(
-        said(&request),
-        "critic says: Short.\n(No language model looked whether all of \"ask the critic to check this: It rains.\" was done: nothing shows \
-         that \"check\" was looked at. Ask for one thing at a time, and put a text that is to be used as it is into quotation marks.)"
-    );
+    assert_eq!(said(&request), format!("critic says: Short.\n{UNCHECKED}"));
 
     let words = "ask the critic about the 10:00 train, see http://x.org";
     let mut timed = asked(EDITOR, words);
@@ -284,7 +280,7 @@ fn without_steps_that_name_a_tool_the_words_decide() {
     );
     let made = go_on(&mut request, &[from("critic", "Done.")]);
     assert_eq!(made[0].0, "agent_critic");
-    assert_eq!(said(&request), "critic says: Done.");
+    assert_eq!(said(&request), format!("critic says: Done.\n{UNCHECKED}"));
 }
 
 #[test]

@@ -69,7 +69,7 @@ pub(super) fn quotations(words: &str) -> Vec<&str> {
 }
 
 /// The quotation that the text begins with: up to a closing mark that ends a word.
-fn quotation(text: &str) -> Option<&str> {
+pub(super) fn quotation(text: &str) -> Option<&str> {
     let mark = text.chars().next()?;
     let (_, close) = MARKS.iter().find(|(open, _)| *open == mark)?;
     let inner = &text[mark.len_utf8()..];

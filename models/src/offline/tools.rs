@@ -3,22 +3,25 @@
 use agenthub_runs::tool_loop::FIND_AGENTS;
 use serde_json::Value;
 
-use super::account::{self, Carried};
 use super::addressed::{addressed, unknown, unknown_part};
 use super::arguments::arguments;
 use super::decision::MOST_OF_DATA;
 use super::fitting::{self, Fit, instructions};
 use super::handing_on;
 use super::known::Known;
+use super::outright::{Outright, UNCHECKED};
 use super::passages::short;
 use super::procedure::{Next, Procedure};
 use super::sums;
-use super::told::{left_undone, told};
+use super::told::{is_error, left_undone, told};
 use super::turn::Turn;
-use super::words::{asks_who_it_is, clauses, cut};
+use super::words::{FORBIDDING, asks_who_it_is, clauses, cut, may_forbid};
 use super::{Answer, MAX_LISTED, how_to_configure};
-use crate::relevance::{Card, goes_by};
+use crate::relevance::{Card, Skill, goes_by};
 use crate::{PromptPart, Request, ToolCall, ToolSpec, Undone};
+
+/// The field of an agent's tool that says which of its skills is meant.
+const SKILL: &str = "skill";
 
 /// True if there are tools, or results of tools that are gone.
 pub(super) fn are_used(request: &Request) -> bool {
@@ -49,7 +52,8 @@ fn nobody<'t>(request: &Request, turn: &'t Turn<'_>) -> Vec<&'t str> {
     let is_for_agents = request.tools.iter().any(|tool| tool.agent.is_some());
     let cards = known.cards();
     let is_known = |name: &str| cards.iter().any(|card| goes_by(card, name));
-    if !is_for_agents || !first.is_some_and(is_known) {
+    let is_outright = stated_call(request, turn).is_some();
+    if is_outright || !is_for_agents || !first.is_some_and(is_known) {
         return Vec::new();
     }
     // Instructions speak of the one whom they are for.
@@ -62,6 +66,12 @@ fn nobody<'t>(request: &Request, turn: &'t Turn<'_>) -> Vec<&'t str> {
 }
 
 fn next(request: &Request, turn: &Turn<'_>) -> Answer {
+    if let Some(call) = stated_call(request, turn) {
+        return match turn.rounds.is_empty() {
+            true => Answer::Calls(with_ids(request, vec![call])),
+            false => words_on_results(request, turn),
+        };
+    }
     if let Some(procedure) = procedure(request, turn) {
         let fit = fitting::fit(request, &turn.words);
         return match (procedure.next(turn), fit) {
@@ -75,6 +85,9 @@ fn next(request: &Request, turn: &Turn<'_>) -> Answer {
                 Answer::Text(format!("{text}\n\n{}", fitting::UNCLEAR), Some(undone))
             }
         };
+    }
+    if turn.rounds.is_empty() && may_forbid(&turn.words) {
+        return Answer::undone(format!("{FORBIDDING} {}", introduction(&request.tools)));
     }
     let only_found = turn.results().all(|(name, _)| name == FIND_AGENTS);
     if !turn.rounds.is_empty() && !only_found {
@@ -115,11 +128,15 @@ fn words_on_results(request: &Request, turn: &Turn<'_>) -> Answer {
         return Answer::undone(summary);
     }
     let summary_length = summary.len();
-    let open = match nobody(request, turn).is_empty() {
-        true => open(request, turn),
-        // That is said already.
-        false => None,
-    };
+    let is_outright = stated_call(request, turn).is_some_and(|(name, arguments)| {
+        let mut calls = turn.calls();
+        let is_stated = |call: &ToolCall| call.name == name && call.arguments == arguments;
+        calls.next().is_some_and(is_stated) && calls.next().is_none()
+    });
+    let is_any_done = turn.results().any(|(_, value)| !is_error(value));
+    // Of names that are nobody's, it is said already.
+    let is_open = is_any_done && !is_outright && nobody(request, turn).is_empty();
+    let open = is_open.then(|| UNCHECKED.to_owned());
     let mut said = summary + &guesses(request, turn);
     let is_guessed = said.len() > summary_length;
     let left = [open, unread_data(request, turn)];
@@ -147,14 +164,49 @@ fn failed(turn: &Turn<'_>) -> Option<Undone> {
     }
 }
 
+/// The call that the words state outright, with nothing beside them.
+fn stated_call(request: &Request, turn: &Turn<'_>) -> Option<(String, Value)> {
+    let cards: Vec<Card<'_>> = request.tools.iter().map(by_name).collect();
+    let outright = Outright::of(&turn.words, &cards)?;
+    let tool = &request.tools[outright.card];
+    let mut arguments = outright.input(&tool.parameters)?;
+    if let Some(skill) = outright.skill {
+        arguments.insert(
+            SKILL.to_owned(),
+            cards[outright.card].skills[skill].id.into(),
+        );
+    }
+    let is_all = turn.data_beside_words().is_none();
+    is_all.then(|| (tool.name.clone(), Value::Object(arguments)))
+}
+
+/// The names of a tool: its own, that of the agent behind it, and those of that agent's skills.
+fn by_name(tool: &ToolSpec) -> Card<'_> {
+    let skills = tool.parameters["properties"][SKILL]["enum"].as_array();
+    let skills = skills
+        .filter(|_| tool.agent.is_some())
+        .into_iter()
+        .flatten();
+    let skill = |id| Skill {
+        id,
+        ..Skill::default()
+    };
+    Card {
+        id: &tool.name,
+        name: tool.agent.as_ref().map_or("", |agent| &*agent.id),
+        skills: skills.filter_map(Value::as_str).map(skill).collect(),
+        ..Card::default()
+    }
+}
+
 /// The sentence on data beside the words, which only agents are handed; `None` if one was asked.
 fn unread_data(request: &Request, turn: &Turn<'_>) -> Option<String> {
-    let input = turn.input?.to_string();
+    let input = turn.data_beside_words()?.to_string();
     let is_agent = |name: &str| {
         let mut tools = request.tools.iter();
         tools.any(|tool| tool.name == name && tool.agent.is_some())
     };
-    let is_unread = turn.words != input && !turn.calls().any(|call| is_agent(&call.name));
+    let is_unread = !turn.calls().any(|call| is_agent(&call.name));
     is_unread.then(|| {
         format!(
             "(Nobody looked at the data that came along: {}.)",
@@ -163,61 +215,13 @@ fn unread_data(request: &Request, turn: &Turn<'_>) -> Option<String> {
     })
 }
 
-/// The sentence on what of the words nobody looked at. Words that were parted among tools are looked at part by part.
-fn open(request: &Request, turn: &Turn<'_>) -> Option<String> {
-    let known = Known::of(&request.tools);
-    let cards = known.cards();
-    let chosen = choose(&turn.words, &request.tools);
-    let of = |name: &str| -> Vec<Carried<'_>> {
-        let results = turn
-            .results()
-            .filter(|(tool, _)| name.is_empty() || *tool == name);
-        let carried = results.map(|(tool, value)| Carried {
-            card: cards.iter().find(|card| card.id == tool).cloned(),
-            text: value
-                .get("text")
-                .unwrap_or(value)
-                .as_str()
-                .unwrap_or("ended"),
-            arguments: taken(request, turn, tool),
-        });
-        carried.collect()
-    };
-    match &chosen[..] {
-        [] | [_] => account::open(&turn.words, &of("")),
-        several if several.iter().all(|(_, words)| *words == turn.words) => {
-            account::open(&turn.words, &of(""))
-        }
-        several => several
-            .iter()
-            .find_map(|(tool, words)| account::open(words, &of(&tool.name))),
-    }
-}
-
-/// The arguments of the calls of a tool, without those that are all of the words. An agent is handed those, whatever it takes from them.
-fn taken(request: &Request, turn: &Turn<'_>, name: &str) -> String {
-    let is_agent = |tool: &&ToolSpec| tool.name == name && tool.agent.is_some();
-    if request.tools.iter().any(|tool| is_agent(&tool)) {
-        return String::new();
-    }
-    let calls = turn.calls().filter(|call| call.name == name);
-    let fields = calls
-        .filter_map(|call| call.arguments.as_object())
-        .flatten();
-    let fields = fields.filter(|(_, value)| value.as_str() != Some(turn.words.trim()));
-    let taken: Vec<String> = fields
-        .map(|(name, value)| format!("{name} {value}"))
-        .collect();
-    taken.join(" ")
-}
-
 /// The procedure that the words want to be followed. Who asks who it is wants none, nor who has numbers added; whoever names one tool
-/// wants that one alone.
+/// wants that one alone, and who names some and may forbid something wants nobody to guess.
 fn procedure<'a>(request: &'a Request, turn: &Turn<'_>) -> Option<Procedure<'a>> {
     let named = Known::of(&request.tools).named(&turn.words);
     let wants_none = match named.as_slice() {
         [] => asks_who_it_is(&turn.words) || sums::answer(&turn.words).is_some(),
-        named => named.len() == 1,
+        named => named.len() == 1 || may_forbid(&turn.words),
     };
     match wants_none {
         true => None,

@@ -256,7 +256,7 @@ fn results_are_told_with_the_name_of_the_tool() {
             "echo says: hi",
         ),
     ] {
-        let done = answered(asked("use agent_echo"), std::slice::from_ref(&result));
+        let done = answered(asked("agent_echo \"hi\""), std::slice::from_ref(&result));
         assert_eq!(said(&done), expected, "{result}");
     }
 }
@@ -268,7 +268,8 @@ fn results_are_told_when_the_tools_are_gone() {
     done.messages
         .push(PromptMessage::system("Answer without tools."));
     assert!(are_used(&done));
-    assert_eq!(said(&done), "agent_echo says: Echo: hi");
+    let told = format!("agent_echo says: Echo: hi\n{UNCHECKED}");
+    assert_eq!(said(&done), told, "which tool it was, nobody can look up");
 
     done.messages.push(PromptMessage::user("and what else?"));
     assert!(!are_used(&done));
@@ -282,7 +283,7 @@ fn several_results_are_told_in_one_answer() {
     );
     assert_eq!(
         said(&done),
-        "agent_echo says: one\nagent_echo2 failed: broken"
+        format!("agent_echo says: one\nagent_echo2 failed: broken\n{UNCHECKED}")
     );
 }
 
@@ -400,8 +401,20 @@ fn what_is_left_undone_is_declared() {
         declared(&asked("how tall is the Eiffel tower?")),
         Some(Undone::All)
     );
-    let done = answered(asked("use agent_echo"), &[json!("one")]);
-    assert_eq!(declared(&done), None);
+    for (words, undone) in [
+        ("agent_echo \"hi\"", None),
+        ("agent_echo text=hi", None),
+        ("agent_echo {\"text\": \"hi\"}", None),
+        ("use agent_echo", Some(Undone::Part)),
+        ("echo hi", Some(Undone::Part)),
+        ("agent_echo \"hi\" twice", Some(Undone::Part)),
+        ("ask agent_echo to be silent", Some(Undone::Part)),
+    ] {
+        let done = answered(asked(words), &[json!("one")]);
+        assert_eq!(declared(&done), undone, "{words}");
+        let is_said = said(&done).contains(UNCHECKED);
+        assert_eq!(is_said, undone.is_some(), "{words}");
+    }
     let words = "weather_now please, for the town where my sister lives";
     let guessed = answered(asked(words), &[json!("12 degrees")]);
     assert_eq!(declared(&guessed), Some(Undone::Part));
@@ -486,7 +499,8 @@ fn data_beside_the_words_that_no_agent_was_handed_are_named() {
 /// spec: ORC-2.1
 #[test]
 fn a_tool_that_says_itself_that_it_failed_has_done_nothing() {
-    let declared = |result: Value| match answer(&answered(asked("use agent_echo"), &[result])) {
+    let words = "agent_echo \"hi\"";
+    let declared = |result: Value| match answer(&answered(asked(words), &[result])) {
         Answer::Text(_, undone) => undone,
         Answer::Calls(calls) => panic!("expected words, got {calls:?}"),
     };
@@ -506,4 +520,66 @@ fn a_tool_that_says_itself_that_it_failed_has_done_nothing() {
         Some(Undone::Part)
     );
     assert_eq!(declared(json!({"ok": true, "errors": []})), None);
+}
+
+/// spec: ORC-2.1
+#[test]
+fn what_is_stated_outright_is_called_with_exactly_that() {
+    for (words, name, arguments) in [
+        (
+            "agent_echo \"hi, then ask agent_echo2\"",
+            "agent_echo",
+            json!({"text": "hi, then ask agent_echo2"}),
+        ),
+        ("please echo2 'hi'", "agent_echo2", json!({"text": "hi"})),
+        (
+            "calculator a=2 b=3.5",
+            "calculator",
+            json!({"a": 2, "b": 3.5}),
+        ),
+        (
+            "weather_now {\"city\": \"Bremen\"}",
+            "weather_now",
+            json!({"city": "Bremen"}),
+        ),
+    ] {
+        let made = calls(&asked(words));
+        assert_eq!(made.len(), 1, "{words}");
+        assert_eq!(
+            (&*made[0].name, &made[0].arguments),
+            (name, &arguments),
+            "{words}"
+        );
+    }
+}
+
+/// spec: ORC-2.1
+#[test]
+fn an_order_with_a_negation_calls_nobody() {
+    for words in [
+        "never use agent_echo",
+        "do not ask agent_echo",
+        "don't echo this text back",
+    ] {
+        let request = asked(words);
+        let Answer::Text(said, Some(Undone::All)) = answer(&request) else {
+            panic!("nobody is called: {words}");
+        };
+        assert!(said.contains("a negation"), "{said}");
+    }
+    assert_eq!(calls(&asked("agent_echo \"never do it\"")).len(), 1);
+}
+
+/// spec: ORC-2.3
+#[test]
+fn data_that_only_repeat_the_words_are_none() {
+    let words = "weather_now in the town of my sister";
+    let mut request = asked(words);
+    let input = PromptPart::Data {
+        label: "input".into(),
+        value: json!({ "text": words }),
+    };
+    request.messages[3].parts.push(input);
+    let said = said(&answered(request, &[json!("12 degrees")]));
+    assert!(!said.contains("the data that came along"), "{said}");
 }

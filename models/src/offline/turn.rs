@@ -61,6 +61,15 @@ impl<'a> Turn<'a> {
         }
     }
 
+    /// The data that came with the words and says anything else than they do.
+    pub(super) fn data_beside_words(&self) -> Option<&'a Value> {
+        let is_beside = |input: &&Value| match input.as_object() {
+            Some(fields) if fields.len() == 1 => input["text"].as_str() != Some(&self.words),
+            _ => input.as_str() != Some(&self.words) && input.to_string() != self.words,
+        };
+        self.input.filter(is_beside)
+    }
+
     /// Every call.
     pub(super) fn calls(&self) -> impl Iterator<Item = &'a ToolCall> {
         self.rounds

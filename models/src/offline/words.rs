@@ -1,53 +1,70 @@
 //! Meaning of words, apart from tools and agents.
 
+use super::stated::quotations;
+
+/// Greetings, and questions for the one who answers.
+const FOR_ONE_ITSELF: [&str; 36] = [
+    "hello",
+    "hi",
+    "hey",
+    "hello there",
+    "hi there",
+    "hello cortex",
+    "hi cortex",
+    "good morning",
+    "good afternoon",
+    "good evening",
+    "good day",
+    "thanks",
+    "thank you",
+    "thank you very much",
+    "goodbye",
+    "help",
+    "help me",
+    "who are you",
+    "what are you",
+    "what can you do",
+    "what can you do for me",
+    "what can you do here",
+    "what can i do",
+    "what can i do here",
+    "what can i ask",
+    "what can i ask you",
+    "how can you help",
+    "how can you help me",
+    "which agents are here",
+    "which agents are there",
+    "which agents do you know",
+    "what agents are here",
+    "what agents are there",
+    "what agents do you know",
+    "list agents",
+    "list the agents",
+];
+
 /// True if the words ask for the one who answers, and for nothing else.
 pub(super) fn asks_who_it_is(words: &str) -> bool {
-    const GREETINGS: [&str; 17] = [
-        "hello",
-        "hi",
-        "hey",
-        "good",
-        "morning",
-        "afternoon",
-        "evening",
-        "day",
-        "there",
-        "cortex",
-        "help",
-        "you",
-        "thank",
-        "thanks",
-        "very",
-        "much",
-        "goodbye",
-    ];
-    const BEHIND: [&str; 12] = [
-        "me", "for", "us", "with", "here", "there", "are", "you", "please", "do", "know", "can",
-    ];
-    const QUESTIONS: [&str; 9] = [
-        "who are you",
-        "what are you",
-        "what can you do",
-        "what can i do",
-        "what can i ask",
-        "how can you help",
-        "which agents",
-        "what agents",
-        "list agents",
-    ];
-    let words: Vec<String> = words
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|w| !w.is_empty())
-        .map(str::to_lowercase)
-        .collect();
-    let plain = words.join(" ");
-    let greets = !words.is_empty() && words.iter().all(|word| GREETINGS.contains(&word.as_str()));
-    let asks = |question: &&str| {
-        let rest = plain.strip_prefix(*question);
-        let mut rest = rest.into_iter().flat_map(str::split_whitespace);
-        plain.starts_with(*question) && rest.all(|word| BEHIND.contains(&word))
-    };
-    greets || QUESTIONS.iter().any(asks)
+    FOR_ONE_ITSELF.contains(&&*plain(words))
+}
+
+/// Words that make a prohibition of an order; contractions with "n't" do as well.
+const NEGATIONS: [&str; 17] = [
+    "not", "never", "no", "none", "nobody", "nothing", "neither", "nor", "cannot", "nicht", "nie",
+    "niemals", "kein", "keine", "keinen", "keinem", "keiner",
+];
+
+/// Said in place of calls for such words.
+pub(super) const FORBIDDING: &str = "What is not to be done takes a language model to tell, so I have called nobody. Say without a negation what is to be done.";
+
+/// True if the words may say what is not to be done: there is a negation in them, outside of quotations and of the text behind a colon.
+pub(super) fn may_forbid(words: &str) -> bool {
+    let mut instruction = words.split(": ").next().unwrap_or_default().to_lowercase();
+    for quoted in quotations(words) {
+        instruction = instruction.replace(&quoted.to_lowercase(), " ");
+    }
+    let instruction = instruction.replace('’', "'");
+    let mut said = instruction.split(|c: char| !c.is_alphanumeric() && c != '\'');
+    said.any(|word| NEGATIONS.contains(&word) || word.ends_with("n't"))
 }
 
 /// The subject of a request: what stands behind its first "about" up to the end of the sentence, else its first sentence.
@@ -197,6 +214,53 @@ pub(super) fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// spec: ORC-2.1
+    #[test]
+    fn words_with_a_negation_may_forbid() {
+        for words in [
+            "never open the gate",
+            "do not ask the brewer",
+            "Don't open it",
+            "don’t open it",
+            "open no gate",
+            "mach das Tor nicht auf",
+        ] {
+            assert!(may_forbid(words), "{words}");
+        }
+        for words in [
+            "open the gate",
+            "search for 'not found'",
+            "check this: It does not rain.",
+            "make a note of the knot",
+        ] {
+            assert!(!may_forbid(words), "{words}");
+        }
+    }
+
+    /// spec: ORC-2.1
+    #[test]
+    fn a_greeting_or_a_question_for_oneself_is_all_of_the_words() {
+        for words in [
+            "Hello!",
+            "who are you?",
+            "What can you do?",
+            "Which agents are here?",
+        ] {
+            assert!(asks_who_it_is(words), "{words}");
+        }
+        for words in [
+            "",
+            "hello, bake bread",
+            "good cortex",
+            "who are you to say so?",
+            "what can you do with 7 apples?",
+            "help me with the sink",
+            "list agents for the sink",
+        ] {
+            assert!(!asks_who_it_is(words), "{words}");
+        }
+    }
 
     #[test]
     fn clauses_are_what_stands_between_the_joints() {
