@@ -49,7 +49,7 @@ fn a_request_that_nobody_takes_does_not_leave_with_0() {
     assert_eq!(half.code, Some(3), "nobody fixes it: {half:?}");
     let nobody = "I know no agent called agent_ghost: what was for it, nobody did.";
     assert!(half.stdout.contains(nobody), "{half:?}");
-    let fine = system.chat("echo hi\nwho are you?\n");
+    let fine = system.chat("echo \"hi\"\nwho are you?\n");
     assert_eq!(fine.code, Some(0), "{fine:?}");
 
     let to_cortex = [
@@ -67,7 +67,7 @@ fn a_request_that_nobody_takes_does_not_leave_with_0() {
         (&answer["partial"], &answer["undone"]),
         (&true.into(), &"all".into())
     );
-    let echoed = system.run(&[&to_cortex[..], &["echo hi"]].concat(), "");
+    let echoed = system.run(&[&to_cortex[..], &["echo 'hi'"]].concat(), "");
     assert_eq!(echoed.code, Some(0), "{echoed:?}");
     for list in [&["runs", "list"][..], &["tasks", "list"]] {
         let listed = system.run(list, "").stdout;
@@ -92,7 +92,7 @@ fn a_request_that_nobody_takes_does_not_leave_with_0() {
     let refused = system.run(&results, "");
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert!(refused.stderr.contains("made nothing"), "{refused:?}");
-    let echoed = system.run(&[&run[..], &["echo hi"]].concat(), "");
+    let echoed = system.run(&[&run[..], &["echo 'hi'"]].concat(), "");
     assert_eq!(echoed.code, Some(0), "{echoed:?}");
     let kept = system.run(&results, "");
     assert_eq!(kept.code, Some(0), "{kept:?}");
@@ -193,7 +193,9 @@ fn what_of_a_brief_nobody_took_is_not_met() {
         system.run(&["run", "--here", "brief.yaml"], "")
     };
     let met = brief("");
-    assert_eq!(met.code, Some(0), "{met:?}");
+    assert_eq!(met.code, Some(3), "{met:?}");
+    let unread = "1 of 1 criteria is met; no language model read the request: this is the best";
+    assert!(met.stderr.contains(unread), "{met:?}");
     let misspelt = brief("  mustInclud: [Monday]\n");
     assert_eq!(misspelt.code, Some(2), "{misspelt:?}");
     let first =

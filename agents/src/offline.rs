@@ -7,7 +7,7 @@ use agenthub_sdk::{
         Completion, DeltaSink, LanguageModel, ModelError, PromptPart, Request, STAND_IN, ToolCall,
         Undone, Usage,
     },
-    runs::UNREAD_WORDS,
+    runs::UNREAD,
 };
 use async_trait::async_trait;
 use serde_json::Value;
@@ -17,10 +17,9 @@ const PIECE: usize = 24;
 
 /// A computed answer.
 pub(crate) enum Answer {
-    /// An answer in words or, where a form is wanted, of that form.
-    Words(String),
-    /// An answer that leaves open what no program can tell, and the names of these parts where the answer itself does not tell them.
-    Part(String, Vec<String>),
+    /// An answer in words or, where a form is wanted, of that form, and the names of the parts that it leaves open where it does not tell them
+    /// itself. It counts as done in part, whatever it is: no language model read the request.
+    Computed(String, Vec<String>),
     /// Words on what it takes, in place of an answer that it cannot compute.
     Unable(&'static str),
     /// A tool is to be called first.
@@ -51,12 +50,6 @@ pub(crate) fn result<'a>(request: &'a Request, tool: &str) -> Option<&'a Value> 
     })
 }
 
-/// True if the request has words beside the data that the answer is computed from.
-fn has_unread_words(request: &Request) -> bool {
-    let words = request.last_user_text().unwrap_or_default();
-    request.data("input").is_some() && !words.trim().is_empty()
-}
-
 impl fmt::Debug for Computing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Computing")
@@ -80,17 +73,11 @@ impl LanguageModel for Computing {
             ..Completion::default()
         };
         match (self.0)(&request) {
-            Answer::Words(text) => {
-                completion.text = text;
-                if has_unread_words(&request) {
-                    completion.undone = Some(Undone::Part);
-                    completion.lacks = vec![UNREAD_WORDS.to_owned()];
-                }
-            }
-            Answer::Part(text, lacks) => {
+            Answer::Computed(text, open) => {
                 completion.text = text;
                 completion.undone = Some(Undone::Part);
-                completion.lacks = lacks;
+                completion.lacks = open;
+                completion.lacks.push(UNREAD.to_owned());
             }
             Answer::Unable(text) => {
                 completion.text = text.to_owned();

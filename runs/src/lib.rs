@@ -45,7 +45,7 @@ pub use id::{RunId, StepId, StepKey};
 pub use journal::Journal;
 pub use progress::Progress;
 pub use seconds::seconds;
-pub use shortfall::{AgentEnd, Missing, Shortfall, UNREAD_WORDS};
+pub use shortfall::{AgentEnd, Missing, Shortfall, UNREAD};
 pub use strategy::{Memory, Next, Strategy};
 pub use world::{StepContext, World};
 

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::model::Undone;
 
-/// Reason of a part that is left undone, where only the words beside the data of a request went unread.
-pub const UNREAD_WORDS: &str = "nobody read the words of the request";
+/// Reason why an answer counts as a part where a stand-in for a language model gave it.
+pub const UNREAD: &str = "no language model read the request";
 
 /// Data of an answer that is not all that was asked for: `{"partial": true, "undone": "part" | "all"?, "lacks": […]?,
 /// "results": [{"agent"?, "tool"?, "step"?, "state", "error"?, "lacks"?, …}]}`. `lacks` are the answerer's own reasons,

@@ -63,7 +63,7 @@ fn data_without_a_task_type_is_for_the_skill_that_takes_it() {
     );
     let brief = r#"{"writerBrief": "The ferry sails at nine."}"#;
     let written = ask("writer", brief, "");
-    assert_eq!(written.code, Some(0), "{written:?}");
+    assert_eq!(written.code, Some(3), "no model read it: {written:?}");
     let wished = ask("writer", brief, "Write it in rhymes, please");
     assert!(wished.stdout.contains("The ferry sails"), "{wished:?}");
     assert_eq!(wished.code, Some(3), "nobody read the words: {wished:?}");
@@ -78,7 +78,8 @@ fn an_agent_refuses_a_skill_that_it_does_not_have() {
     let text = "name: fixed\nsteps:\n  a: { agent: agent_echo, text: hi }\n";
     fs::write(folder.join("fixed.yaml"), text).expect("the folder is ours");
     let file = "name = 'agent_words'\n[[skill]]\nid = 'count'\ndescription = 'Counts words'\n[[tool]]\nname = 'count_words'\n\
-        description = 'Counts the words of a text'\ncommand = ['sh', '-c', 'cat >/dev/null; echo 9 words']\n";
+        description = 'Counts the words of a text'\ncommand = ['sh', '-c', 'cat >/dev/null; echo 9 words']\n\
+        input = { type = 'object', properties = { text = { type = 'string' } } }\n";
     fs::write(system.folder().join("words.toml"), file).expect("the folder is ours");
     let _served = system.start(&["workflow", "serve", "flows"]);
     let _worker = system.start(&["agent", "run", "words.toml"]);
@@ -106,7 +107,7 @@ fn an_agent_refuses_a_skill_that_it_does_not_have() {
         "--wait",
         "--task-type",
         "count",
-        "count the words",
+        "count_words text=words",
     ];
     let counted = system.run(&args, "");
     assert_eq!(counted.code, Some(0), "{counted:?}");

@@ -52,20 +52,14 @@ impl Form for Verdicts {
 pub(super) fn computed(request: &Request) -> Answer {
     if let Output::Json { .. } = request.output {
         let questions = request.data(QUESTIONS).unwrap_or(&Value::Null);
-        let answer = judge::no_opinion(questions).to_string();
-        let is_asked = |list: &Value| list.as_array().is_some_and(|list| !list.is_empty());
-        return match is_asked(&questions["questions"]) {
-            // The checks of the review name them.
-            true => Answer::Part(answer, Vec::new()),
-            false => Answer::Words(answer),
-        };
+        return Answer::Computed(judge::no_opinion(questions).to_string(), Vec::new());
     }
     let said = request.last_user_text().unwrap_or_default();
     // The words that ask for the review are no part of the draft.
     let text = text_to_check(&said).unwrap_or(&said);
     let review = Review::new(Payload::of_text(text));
     let review = report::told(&review.output());
-    Answer::Part(format!("{}\n{review}", report::taken(text)), Vec::new())
+    Answer::Computed(format!("{}\n{review}", report::taken(text)), Vec::new())
 }
 
 #[cfg(test)]
@@ -77,7 +71,8 @@ mod tests {
     #[test]
     fn the_words_that_ask_for_a_review_are_no_part_of_the_draft() {
         let said = "ask qa to check this: Our shop opens on Monday.";
-        let Answer::Part(told, _) = computed(&Request::new(vec![PromptMessage::user(said)])) else {
+        let Answer::Computed(told, _) = computed(&Request::new(vec![PromptMessage::user(said)]))
+        else {
             panic!("nobody judged it");
         };
         let taken = "The words of the request are the draft here: \"Our shop opens on Monday.\"";

@@ -36,12 +36,22 @@ pub(super) fn answer(request: &Request) -> Answer {
         .and_then(|list| serde_json::from_value(list.clone()).ok())
         .unwrap_or_default();
     let asked = Asked::read(input);
+    let schedule = schedule(&asked);
+    let unwritten = unwritten(&asked, schedule.len());
     let strategy = json!({
-        "schedule": schedule(&asked),
+        "schedule": schedule,
         "rationale": rationale(&asked, survey, metric.as_str(), &comparisons),
         "knobs": settings(survey, &comparisons),
     });
-    Answer::Words(json!({ "strategy": strategy }).to_string())
+    Answer::Computed(json!({ "strategy": strategy }).to_string(), unwritten)
+}
+
+/// The posts of a schedule that was asked for are planned here, and none of them is written.
+fn unwritten(asked: &Asked, posts: usize) -> Vec<String> {
+    let is_any = !asked.schedule.is_null() && posts > 1;
+    let told =
+        || format!("{posts} posts are planned, and the text of each is to be asked for by itself");
+    is_any.then(told).into_iter().collect()
 }
 
 /// The setting that was found for each knob, or else its wish or the middle of its range.
@@ -128,4 +138,22 @@ fn told(comparison: &Comparison) -> String {
         line.push_str(&format!("; {posts} without usable values left out"));
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// spec: ORC-2.3
+    #[test]
+    fn posts_that_were_asked_for_and_that_nobody_writes_are_told() {
+        let told = |schedule: Value| {
+            let asked = Asked::read(&json!({"brief": "b", "schedule": schedule}));
+            unwritten(&asked, super::schedule(&asked).len())
+        };
+        assert_eq!(told(json!({"posts": 1})), [""; 0]);
+        assert_eq!(told(Value::Null), [""; 0]);
+        let three = "3 posts are planned, and the text of each is to be asked for by itself";
+        assert_eq!(told(json!({"posts": 3})), [three]);
+    }
 }

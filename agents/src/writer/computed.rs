@@ -17,16 +17,13 @@ pub(super) fn answer(request: &Request) -> Answer {
         (_, Some(input)) => input,
     };
     if input["writerBrief"].is_null() {
-        return Answer::Words(brief::computed(input).to_string());
+        return Answer::Computed(brief::computed(input).to_string(), Vec::new());
     }
     let draft = draft::computed(input);
     let notes = draft["draft"]["metadata"]["notes"].as_array();
     let notes = notes.into_iter().flatten().filter_map(Value::as_str);
     let notes: Vec<String> = notes.map(str::to_owned).collect();
-    match notes.is_empty() {
-        true => Answer::Words(draft.to_string()),
-        false => Answer::Part(draft.to_string(), notes),
-    }
+    Answer::Computed(draft.to_string(), notes)
 }
 
 #[cfg(test)]
@@ -38,16 +35,15 @@ mod tests {
 
     /// spec: ORC-2.3
     #[test]
-    fn a_draft_of_a_request_that_says_more_than_is_read_is_done_in_part() {
-        let is_whole = |more: Value| {
+    fn a_draft_of_a_request_that_says_more_than_is_read_names_what_it_leaves_open() {
+        let names_nothing = |more: Value| {
             let brief = "The ferry between both towns sails at nine in the morning and at five in the evening.";
             let mut input = json!({"writerBrief": brief, "language": "en"});
             let fields = input.as_object_mut().expect("an object");
             fields.extend(more.as_object().cloned().unwrap_or_default());
             let asked = Request::new(vec![PromptMessage::data("input", input)]);
             match answer(&asked.json("content_write", json!({}))) {
-                Answer::Words(_) => true,
-                Answer::Part(..) => false,
+                Answer::Computed(_, notes) => notes.is_empty(),
                 _ => panic!("it is written"),
             }
         };
@@ -57,7 +53,7 @@ mod tests {
             json!({"knobs": {"pace": {"value": 0.5, "measure": "sentence_length"}, "calm": null, "warm": {}}}),
             json!({"previousDraft": {"text": "The ferry between both towns sails at nine in the morning and at five in the evening.", "metadata": {"knobs": {}}}}),
         ] {
-            assert!(is_whole(all.clone()), "{all}");
+            assert!(names_nothing(all.clone()), "{all}");
         }
         for more in [
             json!({"audience": "sailors"}),
@@ -70,11 +66,12 @@ mod tests {
             json!({"writerBrief": {"description": "The ferry sails.", "clientBrief": "It is fast."}}),
             json!({"writerBrief": {"description": "The ferry sails.", "constraints": {"maxCharacters": 20}}}),
             json!({"previousDraft": {"text": "The ferry sails.", "title": "Ferry"}}),
+            json!({"previousDraft": {"text": "The ferry sails.", "metadata": {"author": "Ann"}}}),
             json!({"previousDraft": "The harbour is shut."}),
             json!({"knobs": {"warmth": 0.9}}),
             json!({"brandRules": {"voice": "calm"}}),
         ] {
-            assert!(!is_whole(more.clone()), "{more}");
+            assert!(!names_nothing(more.clone()), "{more}");
         }
     }
 }

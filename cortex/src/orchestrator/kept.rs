@@ -45,6 +45,9 @@ pub(crate) struct Query {
 pub(crate) struct PlanningContext {
     /// Offers of the agents that are here; for each capability the preferred agent first.
     pub(crate) offers: Vec<Offered>,
+    /// True if a stand-in for a model plans.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_stand_in: bool,
     /// Offers of the agents that are known and away.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) away: Vec<Away>,

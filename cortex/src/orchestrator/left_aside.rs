@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use agenthub_sdk::runs::{DelegationResult, Shortfall, UNREAD_WORDS};
+use agenthub_sdk::{
+    model::STAND_IN,
+    runs::{DelegationResult, Shortfall, UNREAD},
+};
 use serde_json::Value;
 
 use super::{
@@ -29,8 +32,17 @@ const NOTES: &str = "notes";
 /// An account of a part that nobody names.
 const UNNAMED: &str = "it did it in part, and does not say which";
 
-/// The parts that an agent says it left aside, by the marks of its answer and by its output. What it says of the request's words is no part of
-/// it: they are the objective, on which the verdict has words of its own.
+/// True if an agent's answer is that of a stand-in for a model, by its model or by what it says itself.
+pub(super) fn is_by_stand_in(delegated: &DelegationResult) -> bool {
+    let says_so = || {
+        let shortfall = Shortfall::of(&delegated.data);
+        shortfall.is_some_and(|shortfall| shortfall.lacks.iter().any(|why| why == UNREAD))
+    };
+    delegated.model == STAND_IN || says_so()
+}
+
+/// The parts that an agent says it left aside, by the marks of its answer and by its output. That no language model read the request is told
+/// once, of all that stand-ins did.
 pub(super) fn of_step(delegated: &DelegationResult, output: &Value, phase: &str) -> Vec<String> {
     let mut parts = Vec::new();
     if let Some(shortfall) = Shortfall::of(&delegated.data) {
@@ -41,7 +53,7 @@ pub(super) fn of_step(delegated: &DelegationResult, output: &Value, phase: &str)
             parts.push(UNNAMED.to_owned());
         }
         let own = shortfall.lacks.into_iter();
-        parts.extend(own.filter(|why| why != UNREAD_WORDS));
+        parts.extend(own.filter(|why| why != UNREAD));
         let missing = missing.into_iter();
         parts.extend(missing.map(|missing| format!("{}: {}", missing.name, missing.why)));
     }
@@ -110,8 +122,13 @@ fn words_of(account: &Value) -> Vec<String> {
 }
 
 /// Parts left aside of a result of this form: by the steps that it is made of, and by the reviews of it. The account of an earlier round is
-/// no longer true of a later one that was made from it.
-pub(super) fn of_result(reached: &Reached, form: &Value, verdicts: &Verdicts<'_>) -> Vec<String> {
+/// no longer true of a later one that was made from it. Where a stand-in planned or did any of it, that is the first.
+pub(super) fn of_result(
+    reached: &Reached,
+    form: &Value,
+    verdicts: &Verdicts<'_>,
+    is_planned_by_stand_in: bool,
+) -> Vec<String> {
     let covered = contributing(reached, form, verdicts);
     let is_remade = |step: &String| {
         let Some(work) = reached.steps.get(step) else {
@@ -128,6 +145,10 @@ pub(super) fn of_result(reached: &Reached, form: &Value, verdicts: &Verdicts<'_>
         is_superseded_review || covered.iter().any(|later| is_later(&later))
     };
     let mut told = Vec::new();
+    let mut works = covered.iter().filter_map(|step| reached.steps.get(step));
+    if is_planned_by_stand_in || works.any(|work| work.is_stand_in) {
+        told.push(UNREAD.to_owned());
+    }
     for step in covered.iter().filter(|step| !is_remade(step)) {
         let Some(work) = reached.steps.get(step) else {
             continue;

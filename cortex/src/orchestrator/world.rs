@@ -8,7 +8,7 @@ use agenthub_sdk::{
     durable::HandedOver,
     hub::Directory,
     internal::{ANSWER_ARTIFACT, redacted},
-    model::{Completion, DeltaSink, Request, ToolCall},
+    model::{Completion, DeltaSink, Request, STAND_IN, ToolCall},
     runs::{
         Approval, Decision, DelegationResult, EffectFailure, Progress, RunId, RunOutcome,
         SentHandoff, Spent, StepContext, ToolOutput, World, journal::Entry,
@@ -111,6 +111,7 @@ impl RunWorld {
         let seen = PlanningContext {
             offers,
             away: specialists::away(&client.directory().all()),
+            is_stand_in: self.shared.settings.model.name() == STAND_IN,
             ..PlanningContext::default()
         };
         if !query.begins {

@@ -186,7 +186,7 @@ impl Play<'_> {
         PassedOver {
             replaced: handed_on::replaced(&payload, outputs),
             not_handed_on,
-            left_aside: left_aside::of_result(reached, form, verdicts),
+            left_aside: left_aside::of_result(reached, form, verdicts, self.begun_with.is_stand_in),
         }
     }
 

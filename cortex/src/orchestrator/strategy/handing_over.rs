@@ -2,12 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use agenthub_sdk::{
-    model::STAND_IN,
-    runs::{
-        Approval, BudgetExceeded, Effect, Next, Step, StepResult,
-        plan::{Offer, PlanStep, Recovery},
-    },
+use agenthub_sdk::runs::{
+    Approval, BudgetExceeded, Effect, Next, Step, StepResult,
+    plan::{Offer, PlanStep, Recovery},
 };
 use serde_json::{Value, json};
 
@@ -247,7 +244,7 @@ impl Play<'_> {
         if let Some(why) = did_nothing(delegated) {
             return Ok(Err(Unusable::Nothing(why)));
         }
-        let is_stand_in = delegated.model == STAND_IN;
+        let is_stand_in = left_aside::is_by_stand_in(delegated);
         // What an answer lacks is no part of what it gives.
         let is_output = |data: &&Value| data.is_object() && data["partial"] != true;
         let output = match delegated.data.iter().find(is_output) {

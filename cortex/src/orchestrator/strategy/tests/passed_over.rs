@@ -1,7 +1,7 @@
 //! Wishes of the person that a result passes over: parts of the payload that reach nobody or are replaced, and what agents say that they left
 //! aside.
 
-use agenthub_sdk::runs::RunOutcome;
+use agenthub_sdk::runs::{RunOutcome, UNREAD};
 use serde_json::{Value, json};
 
 use super::stage::*;
@@ -88,15 +88,17 @@ fn what_a_step_says_that_it_left_aside_makes_the_run_one_in_part() {
     }
 }
 
-/// The words of a handoff are the objective, on which the verdict has words of its own.
-///
 /// spec: ORC-2.3
 #[test]
-fn that_the_words_of_the_objective_went_unread_is_no_part_left_aside() {
-    let mark = json!({"partial": true, "undone": "part", "lacks": [agenthub_sdk::runs::UNREAD_WORDS], "results": []});
-    let (_, quality) = ended(&mut stage(json!({"brief": "b"}), made(thing(), vec![mark])));
+fn that_no_language_model_read_the_request_is_told_once() {
+    let mark = json!({"partial": true, "undone": "part", "lacks": [UNREAD], "results": []});
+    let brief = json!({"brief": "b"});
+    let (_, quality) = ended(&mut stage(brief.clone(), made(thing(), vec![])));
     assert_eq!(quality["met"], true, "{quality:#}");
-    assert_eq!(quality["leftAside"], json!([]));
+    let (text, quality) = ended(&mut stage(brief, made(thing(), vec![mark])));
+    assert_eq!(quality["met"], false, "{quality:#}");
+    assert_eq!(quality["leftAside"], json!([UNREAD]));
+    assert!(text.starts_with(UNREAD), "{text}");
 }
 
 /// spec: ORC-2.3
