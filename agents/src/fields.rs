@@ -69,6 +69,20 @@ fn counted() -> String {
     names.join("|")
 }
 
+/// Fields of a draft beside its text, and those of its metadata that are not its writer's own account of knobs and notes: nobody reads them.
+/// Each by its path in the draft.
+pub(crate) fn beside_text(draft: &Value) -> Vec<String> {
+    let told = |place: &str, fields: &Value, own: &[&str]| -> Vec<String> {
+        let fields = fields.as_object().into_iter().flatten();
+        let others =
+            fields.filter(|(name, value)| says_something(value) && !own.contains(&&***name));
+        others.map(|(name, _)| format!("{place}{name}")).collect()
+    };
+    let mut named = told("", draft, &["text", "metadata"]);
+    named.extend(told("metadata.", &draft["metadata"], &["knobs", "notes"]));
+    named
+}
+
 #[cfg(test)]
 mod tests {
     use agenthub_sdk::runs::schema::misfits;

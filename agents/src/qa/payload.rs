@@ -10,9 +10,6 @@ use super::{
 };
 use crate::fields::{self, MOST_ITEMS};
 
-/// The fields of a draft that are read.
-const OF_A_DRAFT: [&str; 2] = ["text", "metadata"];
-
 /// A request for a review.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Payload {
@@ -71,9 +68,6 @@ impl Payload {
             None => return Err("the payload has no draft".to_owned()),
         };
         let claimed = value["draft"]["metadata"]["knobs"].as_object();
-        let of_draft = value["draft"].as_object().into_iter().flatten();
-        let unread = of_draft
-            .filter(|(name, value)| !value.is_null() && !OF_A_DRAFT.contains(&name.as_str()));
         let criteria = fields.list("acceptanceCriteria")?;
         let knobs = fields.object("knobs")?;
         let brand_rules = fields.object("brandRules")?;
@@ -88,7 +82,7 @@ impl Payload {
             },
             audience: fields.text("audience").to_owned(),
             platform: fields.text("platform").to_owned(),
-            unread: unread.map(|(name, _)| name.clone()).collect(),
+            unread: fields::beside_text(&value["draft"]),
             claimed: claimed.cloned().unwrap_or_default(),
             criteria: criteria_of(criteria)?,
             must_include: fields.texts("mustInclude")?,

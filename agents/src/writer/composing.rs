@@ -56,6 +56,7 @@ pub(super) fn compose(material: &Material, previous: Option<&str>, wishes: &Wish
         }
     }
     shorten(&mut layout, wishes);
+    notes.extend(left_out(&layout, &first));
     let text = layout.text();
     notes.extend(unmet(&text, wishes));
     notes.extend(
@@ -261,6 +262,16 @@ fn shorten(layout: &mut Layout, wishes: &Wishes) {
             unit.cut(left);
         }
     }
+}
+
+/// The sentences of the brief, and of the draft before, that are not in a draft, or not whole.
+fn left_out(layout: &Layout, first: &Layout) -> Option<String> {
+    let units = layout.units.iter().zip(&first.units);
+    let lost = units.filter(|(unit, first)| !unit.is_on || unit.original() != first.original());
+    let lost: Vec<String> = lost
+        .map(|(_, first)| json!(first.original()).to_string())
+        .collect();
+    (!lost.is_empty()).then(|| format!("left out: {}", lost.join(", ")))
 }
 
 /// Measurable wishes that a draft does not meet.

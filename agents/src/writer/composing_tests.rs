@@ -83,6 +83,30 @@ fn what_cannot_be_met_is_said() {
     );
 }
 
+/// spec: ORC-2.3
+#[test]
+fn what_is_left_out_for_a_limit_is_named() {
+    let brief = json!({"description": "The ferry sails again.", "facts": ["It sails at nine.", "Dogs are welcome on board."], "keyMessages": ["Come early."]});
+    let notes = |most: u64| {
+        let rules = json!({ "maxWords": most });
+        let (text, metadata) = write(json!({"writerBrief": brief, "platformRules": rules}));
+        (text, metadata["notes"].to_string())
+    };
+    let (text, told) = notes(8);
+    for sentence in [
+        "It sails at nine",
+        "Dogs are welcome on board",
+        "Come early",
+    ] {
+        assert!(
+            text.contains(sentence) != told.contains(sentence),
+            "{sentence}: {text} {told}"
+        );
+    }
+    assert!(told.contains("left out"), "{told}");
+    assert!(!notes(80).1.contains("left out"), "there is room for all");
+}
+
 /// spec: ORC-5.2
 #[test]
 fn each_note_of_a_review_changes_the_draft() {

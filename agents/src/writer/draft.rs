@@ -9,7 +9,7 @@ use super::{
     unread,
     wishes::Wishes,
 };
-use crate::qa::Measuring;
+use crate::{fields::beside_text, qa::Measuring};
 
 /// `{ draft: { text, metadata } }`.
 #[derive(Debug)]
@@ -76,13 +76,11 @@ impl Form for Draft {
 /// The fields of a draft before that the one after it does not have, though they are not its text; those apart that are told of already.
 fn dropped(previous: &Value, draft: &Value) -> Option<String> {
     let told = draft["metadata"]["notes"].to_string();
-    let fields = previous.as_object().into_iter().flatten();
-    let dropped = fields.filter(|(name, value)| {
-        let is_text = ["text", "metadata"].contains(&name.as_str());
-        !value.is_null() && !is_text && draft[name.as_str()].is_null()
-    });
+    let kept = beside_text(draft);
+    let dropped = beside_text(previous).into_iter();
     let dropped: Vec<String> = dropped
-        .map(|(name, _)| format!("previousDraft.{name}"))
+        .filter(|name| !kept.contains(name))
+        .map(|name| format!("previousDraft.{name}"))
         .filter(|name| !told.contains(name))
         .collect();
     (!dropped.is_empty()).then(|| format!("not in the draft: {}", dropped.join(", ")))
@@ -144,6 +142,11 @@ mod tests {
             || json!({"text": "t", "title": "T", "image": null, "metadata": {"knobs": {}}});
         let dropped = json!(["not in the draft: previousDraft.title"]);
         assert_eq!(notes(titled(), json!({"text": "new"})), dropped);
+        let by_ann = || json!({"text": "t", "metadata": {"author": "Ann", "notes": ["n"]}});
+        let dropped_author = json!(["not in the draft: previousDraft.metadata.author"]);
+        assert_eq!(notes(by_ann(), json!({"text": "new"})), dropped_author);
+        let kept_author = json!({"text": "new", "metadata": {"author": "Ann"}});
+        assert_eq!(notes(by_ann(), kept_author), Value::Null);
         let noted = json!({"text": "new", "metadata": {"notes": ["too long"]}});
         let expected = json!(["too long", "not in the draft: previousDraft.title"]);
         assert_eq!(notes(titled(), noted), expected);

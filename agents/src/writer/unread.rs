@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::material::{Material, is_read, unwrapped};
 use crate::{
-    fields::{FORBIDDEN, says_something},
+    fields::{FORBIDDEN, beside_text, says_something},
     qa::Knobs,
 };
 
@@ -62,17 +62,13 @@ fn of_brief(input: &Value, brief: &Value) -> Vec<String> {
     unread
 }
 
-/// Of a draft that is revised, all but its text. What its writer says of it is no wish.
+/// Of a draft that is revised, all but its text. What its writer says of its knobs and in its notes is no wish.
 fn of_draft(draft: &Value) -> Vec<String> {
     match draft {
         Value::String(_) => Vec::new(),
         Value::Object(fields) if fields.get("text").is_some_and(Value::is_string) => {
-            let fields = fields.iter().filter(|(name, value)| {
-                says_something(value) && !["text", "metadata"].contains(&&***name)
-            });
-            fields
-                .map(|(name, _)| format!("previousDraft.{name}"))
-                .collect()
+            let named = beside_text(draft).into_iter();
+            named.map(|name| format!("previousDraft.{name}")).collect()
         }
         _ => vec!["previousDraft".to_owned()],
     }
