@@ -33,6 +33,7 @@
 
 mod addressed;
 mod arguments;
+mod attached;
 mod counting;
 mod decision;
 mod fitting;

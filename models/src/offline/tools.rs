@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::addressed::{addressed, unknown, unknown_part};
 use super::arguments::arguments;
-use super::decision::MOST_OF_DATA;
+use super::attached::MOST_OF_DATA;
 use super::fitting::{self, Fit, instructions};
 use super::handing_on;
 use super::known::Known;
