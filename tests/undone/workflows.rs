@@ -1,6 +1,9 @@
 //! Workflows of which a part was not done, or was asked for and handed to nobody.
 
-use std::fs;
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use serde_json::Value;
 
@@ -45,6 +48,24 @@ fn a_workflow_that_goes_on_without_a_step_is_done_in_part() {
     assert_eq!(whole.code, Some(0), "{whole:?}");
     let listed = system.run(&["runs", "list"], "").stdout;
     assert_eq!(listed.matches("completed, in part").count(), 2, "{listed}");
+}
+
+/// A tool has five seconds to end when it is called back.
+///
+/// spec: EXE-9.5
+#[test]
+fn a_run_whose_time_is_over_does_not_go_on_waiting_for_an_event() {
+    let (system, _up) = System::up();
+    let text = "timeout: 1s\nsteps:\n  a: { wait_for: { event: tide.high } }\n";
+    let file = written(&system, "late.yaml", text);
+    let began = Instant::now();
+    let run = system.run(&["workflow", "run", &file], "");
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(
+        began.elapsed() < Duration::from_secs(5),
+        "{:?}: {run:?}",
+        began.elapsed()
+    );
 }
 
 /// spec: EXE-1.3

@@ -251,9 +251,13 @@ impl World for RunWorld {
         Err(EffectFailure::lasting("a workflow asks no model"))
     }
 
-    async fn call(&self, _: &StepContext, call: &ToolCall) -> Result<ToolOutput, EffectFailure> {
+    /// Waiting takes nothing from anybody, and ends at once when it is called back.
+    async fn call(&self, step: &StepContext, call: &ToolCall) -> Result<ToolOutput, EffectFailure> {
         match (&*call.name, EventQuery::deserialize(&call.arguments)) {
-            (EVENT, Ok(query)) => events::wait(self.task.client(), &query).await,
+            (EVENT, Ok(query)) => tokio::select! {
+                event = events::wait(self.task.client(), &query) => event,
+                () = step.cancelled.cancelled() => Err(EffectFailure::lasting("it was called back")),
+            },
             _ => Err(EffectFailure::lasting("a workflow calls no tools")),
         }
     }
