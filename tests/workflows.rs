@@ -119,6 +119,12 @@ fn what_is_wrong_is_said_before_anything_starts() {
     let files = [example("invitations.yaml"), example("chain.json")];
     let fine = system.run(&["workflow", "validate", &files[0], &files[1]], "");
     assert_eq!(fine.code, Some(0), "{fine:?}");
+    let unasked = system.run(&["workflow", "validate", "--offline", &files[0]], "");
+    assert_eq!(unasked.code, Some(3), "{unasked:?}");
+    assert!(
+        unasked.stderr.contains("not checked whether the agents"),
+        "{unasked:?}"
+    );
 }
 
 /// spec: EXE-9.5

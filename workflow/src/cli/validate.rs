@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use agenthub_documents::Fault;
-use agenthub_terminal::{connect, faults, output};
+use agenthub_terminal::{connect, faults, output, partial};
 use serde_json::json;
 
 use super::{args::Validate, offers::Known};
 use crate::{loading::load, model::Workflow};
 
-/// Says all that is wrong with the files.
+/// Says all that is wrong with the files. Files without faults whose agents were not asked for leave with the code of what is best effort.
 pub(super) async fn run(args: &Validate, hub: &str) -> anyhow::Result<ExitCode> {
     let is_named = args.hub.is_named(hub);
     let is_asked = !args.offline && (is_named || connect::listens(hub).await);
@@ -42,15 +42,20 @@ pub(super) async fn run(args: &Validate, hub: &str) -> anyhow::Result<ExitCode> 
         output::line(report.to_string())?;
     } else {
         found.iter().for_each(faults::show);
-        if offers.is_none() && !args.offline {
+        if offers.is_none() {
+            let why = match args.offline {
+                true => "no hub was asked".to_owned(),
+                false => format!("no hub listens at {hub}"),
+            };
             output::aside(format!(
-                "no hub listens at {hub}: whether its agents and skills are there was not checked"
+                "{why}: not checked whether the agents and skills of the steps are there and take what they get"
             ));
         }
     }
-    Ok(match found.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    Ok(match (found.is_empty(), offers.is_some()) {
+        (false, _) => ExitCode::FAILURE,
+        (true, true) => ExitCode::SUCCESS,
+        (true, false) => ExitCode::from(partial::EXIT_CODE),
     })
 }
 
