@@ -31,6 +31,9 @@ fn publish_says_who_takes_what_is_addressed_to_nobody() {
         assert_eq!(sent.code, Some(0), "{sent:?}");
         assert!(sent.stderr.contains(says), "{args:?}: {sent:?}");
     }
+    let unnamed = publish(&["--wait", "hi"]);
+    assert_eq!(unnamed.code, Some(2), "{unnamed:?}");
+    assert!(unnamed.stderr.contains("nobody to wait for"), "{unnamed:?}");
     let echoed = publish(&["--task-type", "echo_request", "--wait", "hi"]);
     assert_eq!(echoed.code, Some(0), "{echoed:?}");
     let began = Instant::now();

@@ -101,7 +101,7 @@ pub struct Publish {
     /// Data of the message, in JSON
     #[arg(long, value_name = "JSON", value_parser = data)]
     pub data: Option<Value>,
-    /// The agent to say it to; without it the hub finds who it is for
+    /// The agent to say it to; without it, who takes tasks of the type has it, or who subscribes to all messages
     #[arg(long, value_name = "ID", add = ArgValueCompleter::new(complete::agents))]
     pub to: Option<String>,
     /// The kind of task
@@ -119,7 +119,7 @@ pub struct Publish {
     /// The id to publish under
     #[arg(long, value_name = "ID")]
     pub from: Option<String>,
-    /// Makes it a task, waits for its end, and prints the answer
+    /// Makes it a task for --to or --task-type, waits for its end, and prints the answer
     #[arg(long)]
     pub wait: bool,
     /// The hub, and the form of the answer.

@@ -29,6 +29,7 @@ use crate::{
     connect, message, output,
     partial::{self, Extent},
     stop::Signals,
+    usage::WrongUsage,
 };
 
 /// Stands for what comes on standard input.
@@ -36,6 +37,10 @@ const STDIN: &str = "-";
 
 /// Publishes a message, and waits for the answer if that is wanted.
 pub async fn run(mut args: Publish, hub: &str) -> anyhow::Result<ExitCode> {
+    if args.wait && args.to.is_none() && args.task_type.is_none() {
+        let why = "nobody to wait for: add --to AGENT or --task-type TYPE";
+        return Err(WrongUsage(why.to_owned()).into());
+    }
     if args.text == STDIN {
         args.text = message::read(io::stdin().lock())?;
     }
@@ -240,9 +245,6 @@ async fn ask(client: &Client, args: Publish, is_here: bool, hub: &str) -> anyhow
     }
     if let Some(task) = args.task {
         delegation = delegation.task_id(task);
-    }
-    if delegation.agent.is_empty() && delegation.capability.is_empty() {
-        bail!("nobody to wait for: add --to AGENT or --task-type TYPE");
     }
     if delegation.agent.is_empty() {
         let all = client.agents(ListAgentsRequest::default()).await?.agents;
