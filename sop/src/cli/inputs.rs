@@ -21,6 +21,11 @@ pub(super) fn inputs(schema: &Value, given: &[(String, String)]) -> Result<Optio
         if !known.contains_key(name) {
             return Err(unknown(name, known));
         }
+        if text.trim().is_empty() {
+            return Err(format!(
+                "the input {name} is empty: leave it out, or give it a value"
+            ));
+        }
         texts.entry(name).or_default().push(text);
     }
     let mut data = Map::new();
@@ -112,6 +117,17 @@ mod tests {
             .map(|(name, text)| (name.to_string(), text.to_string()))
             .collect();
         inputs(&schema, &given)
+    }
+
+    #[test]
+    fn an_empty_input_is_refused() {
+        for empty in [("tone", ""), ("topics", " ")] {
+            let refused = check(&[empty]);
+            assert!(
+                refused.is_err_and(|why| why.contains("is empty")),
+                "{empty:?}"
+            );
+        }
     }
 
     #[test]
