@@ -6,8 +6,11 @@ use agenthub_proto::{
 };
 use prost::Message;
 
-use super::{core::Core, mailboxes_admin::page_size};
+use super::{core::Core, mailboxes_admin::page_size, task_calls::unknown_token};
 use crate::{Error, limits, registry::Agent, steps::step};
+
+/// Prefix of the tokens of pages.
+const AFTER: &str = "after:";
 
 /// Agents checked per acquisition of the lock.
 const AT_ONCE: usize = 32;
@@ -46,7 +49,7 @@ impl Listing {
         Ok(Self {
             state,
             limit: page_size(request.page_size)?,
-            after: request.page_token.clone(),
+            after: place_of(&request.page_token)?,
             page: Vec::new(),
             bytes: 0,
             next: String::new(),
@@ -69,7 +72,7 @@ impl Core {
                 let is_full =
                     listing.page.len() == listing.limit || listing.bytes > limits::PAGE_BYTES;
                 if let Some(last) = listing.page.last().filter(|_| is_full) {
-                    listing.next.clone_from(&last.agent_id);
+                    listing.next = token_of(&last.agent_id);
                     return true;
                 }
                 listing.page.push(entry);
@@ -80,6 +83,24 @@ impl Core {
             listing.after = last.to_string();
         }
         looked_at < AT_ONCE
+    }
+}
+
+/// Token of the page after an agent. The prefix tells it from what no page has given out.
+fn token_of(agent: &str) -> String {
+    format!("{AFTER}{agent}")
+}
+
+/// The agent after which a page begins; empty for the first page.
+///
+/// # Errors
+///
+/// [`Error::InvalidArgument`] for a token that no page has given out.
+fn place_of(token: &str) -> Result<String, Error> {
+    match token.strip_prefix(AFTER) {
+        Some(agent) => Ok(agent.to_owned()),
+        None if token.is_empty() => Ok(String::new()),
+        None => Err(unknown_token(token)),
     }
 }
 

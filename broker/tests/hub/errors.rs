@@ -270,6 +270,13 @@ async fn questions_that_have_no_answer_say_why() {
             },
         ),
         (
+            "list agents: page_token",
+            ListAgentsRequest {
+                page_token: "echo".into(),
+                ..Default::default()
+            },
+        ),
+        (
             "list agents: state",
             ListAgentsRequest {
                 state: 99,

@@ -12,6 +12,10 @@ use crate::json::Malformed;
 /// Domain of the errors that A2A defines.
 pub const DOMAIN: &str = "a2a-protocol.org";
 
+/// The fault of a page token that no page has given out.
+pub(crate) const UNKNOWN_TOKEN: &str =
+    "pageToken is none; it is the nextPageToken of the page before";
+
 /// Type URLs of error details.
 pub(crate) const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
 pub(crate) const BAD_REQUEST: &str = "type.googleapis.com/google.rpc.BadRequest";
@@ -35,6 +39,8 @@ pub enum Kind {
     AgentNotFound,
     /// The caller has to say who it is.
     Unauthenticated,
+    /// There are as many as there may be. A limit is one of the system errors (§3.3.2): the request itself is right.
+    ResourceExhausted,
     /// The hub cannot do it at present.
     Unavailable,
     Internal,
@@ -95,6 +101,7 @@ impl Kind {
             Self::InvalidParams => (-32602, Code::InvalidArgument, S::BAD_REQUEST, ""),
             Self::AgentNotFound => (-32602, Code::NotFound, S::NOT_FOUND, ""),
             Self::Unauthenticated => (-32000, Code::Unauthenticated, S::UNAUTHORIZED, ""),
+            Self::ResourceExhausted => (-32603, Code::ResourceExhausted, S::TOO_MANY_REQUESTS, ""),
             Self::Unavailable => (-32603, Code::Unavailable, S::SERVICE_UNAVAILABLE, ""),
             Self::Internal => (-32603, Code::Internal, S::INTERNAL_SERVER_ERROR, ""),
         }

@@ -15,7 +15,7 @@ use super::{ParsedRequest, query, reply};
 use crate::{
     Gateway,
     card::{served, written},
-    error::Error,
+    error::{Error, UNKNOWN_TOKEN},
 };
 
 /// Media type of a set of keys (RFC 7517).
@@ -121,7 +121,7 @@ async fn listed(gateway: &Gateway, asked: &ParsedRequest) -> Result<serde_json::
     }
     let page = gateway.operations().hub.client()?.agents(request).await;
     let page = page.map_err(|error| match error {
-        agenthub_sdk::Error::Invalid(why) => Error::field("pageToken", why),
+        agenthub_sdk::Error::Invalid(why) => wrong_parameter(why),
         error => error.into(),
     })?;
     let place = gateway.place(&asked.headers);
@@ -140,4 +140,13 @@ async fn listed(gateway: &Gateway, asked: &ParsedRequest) -> Result<serde_json::
         })
         .collect();
     Ok(json!({"agents": agents, "nextPageToken": page.next_page_token}))
+}
+
+/// A fault that the hub finds with a request for a list, with the name of the parameter.
+fn wrong_parameter(why: String) -> Error {
+    let filters = ["text", "skill", "tag", "mode"];
+    match filters.into_iter().find(|name| why.starts_with(name)) {
+        Some(filter) => Error::field(filter, why),
+        None => Error::field("pageToken", UNKNOWN_TOKEN),
+    }
 }

@@ -5,7 +5,7 @@ use agenthub_sdk::{Error as HubError, proto::agenthub};
 use super::{Call, Operations, history, keep_latest};
 use crate::{
     convert::task_from_hub,
-    error::Error,
+    error::{Error, UNKNOWN_TOKEN},
     v1::{self, ListTasksRequest, ListTasksResponse, Task},
 };
 
@@ -48,10 +48,7 @@ impl Operations {
         };
         let found = self.hub.client()?.tasks(query).await;
         let found = found.map_err(|error| match error {
-            HubError::Invalid(_) => {
-                let fault = "pageToken is none; it is the nextPageToken of the page before";
-                Error::field("pageToken", fault)
-            }
+            HubError::Invalid(_) => Error::field("pageToken", UNKNOWN_TOKEN),
             error => error.into(),
         })?;
         let mut tasks: Vec<Task> = found.tasks.into_iter().map(task_from_hub).collect();

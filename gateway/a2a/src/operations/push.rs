@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::{Call, NONE, Operations};
 use crate::{
-    error::{Error, Kind},
+    error::{Error, Kind, UNKNOWN_TOKEN},
     hub::Target,
     push::{Config, StartPoint},
     v1::{
@@ -99,9 +99,9 @@ impl Operations {
         };
         let after = match page_token.as_str() {
             "" => 0,
-            token => token.parse().map_err(|_| {
-                Error::field("pageToken", "pageToken is none that this hub has given out")
-            })?,
+            token => token
+                .parse()
+                .map_err(|_| Error::field("pageToken", UNKNOWN_TOKEN))?,
         };
         let page = self.push.list(&task_id, after, limit).await?;
         let configs = page.configs.into_iter();

@@ -116,6 +116,29 @@ async fn agents_are_listed_and_searched() {
     stage.stop().await;
 }
 
+/// spec: HUB-8
+#[tokio::test]
+async fn a_wrong_parameter_of_the_list_of_agents_is_named() {
+    let stage = Stage::start().await;
+    let long = format!("text={}", "x".repeat(300));
+    for (query, field, says) in [
+        ("pageToken=nonsense", "pageToken", "nextPageToken"),
+        ("pageToken=painter", "pageToken", "nextPageToken"),
+        ("pageSize=many", "pageSize", "from 1 to 1000"),
+        (&long, "text", "256"),
+    ] {
+        let answer = stage
+            .http("GET", &format!("/agents?{query}"), &[], "")
+            .await;
+        assert_eq!(answer.status, 400, "{query}");
+        let wrong = &answer.body["error"]["details"][0]["fieldViolations"][0];
+        assert_eq!(wrong["field"], field, "{wrong}");
+        let said = wrong["description"].as_str().expect("words");
+        assert!(said.contains(says), "{said}");
+    }
+    stage.stop().await;
+}
+
 /// The private key of RFC 8037, appendix A.
 const KEY: &str = r#"{"kty":"OKP","crv":"Ed25519","d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#;
 
