@@ -18,14 +18,20 @@ pub(crate) fn well_formed(message: Option<&Message>) -> Result<&Message, Error> 
     if message.message_id.is_empty() {
         return Err(missing("message.messageId"));
     }
-    if message.role() == Role::Unspecified {
-        let fault = "message.role is required: ROLE_USER";
-        return Err(Error::field("message.role", fault));
-    }
-    // What an agent says is its own to say (specification §4.1.5).
-    if message.role() == Role::Agent {
-        let fault = "message.role is ROLE_AGENT, but a client's messages are ROLE_USER";
-        return Err(Error::field("message.role", fault));
+    let wrong_role = |fault: &str| Err(Error::field("message.role", fault));
+    match Role::try_from(message.role) {
+        Ok(Role::User) => {}
+        Ok(Role::Unspecified) => return wrong_role("message.role is required: ROLE_USER"),
+        // What an agent says is its own to say (specification §4.1.5).
+        Ok(Role::Agent) => {
+            return wrong_role("message.role is ROLE_AGENT, but a client's messages are ROLE_USER");
+        }
+        Err(_) => {
+            return wrong_role(&format!(
+                "message.role is {}, which is no known value; there are ROLE_USER and ROLE_AGENT, and a client's messages are ROLE_USER",
+                message.role
+            ));
+        }
     }
     if message.parts.is_empty() {
         let fault = "message.parts is required: at least one part";

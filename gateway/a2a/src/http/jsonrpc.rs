@@ -6,7 +6,8 @@ use axum::{
 };
 use futures_util::StreamExt;
 use prost::{Message, Name};
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
 
 use super::{
     ParsedRequest, reply,
@@ -48,6 +49,35 @@ enum Outcome {
     Stream(Shows, fn(&v1::StreamResponse) -> Value),
 }
 
+/// Id of a request, as the text of its JSON: it comes back as it was sent (JSON-RPC 2.0 §5), also a number that no type here holds.
+struct Id(String);
+
+/// The id of an answer to what has none.
+impl Default for Id {
+    fn default() -> Self {
+        Self("null".to_owned())
+    }
+}
+
+impl Id {
+    /// The id of a request, which was read as `id`.
+    fn sent(body: &[u8], id: &Value) -> Self {
+        #[derive(Deserialize)]
+        struct Request<'a> {
+            #[serde(borrow)]
+            id: &'a RawValue,
+        }
+        let request = serde_json::from_slice::<Request<'_>>(body);
+        // A request may have several ids: the last one is read.
+        Self(request.map_or_else(|_| id.to_string(), |request| request.id.get().to_owned()))
+    }
+
+    /// An answer with this member, which is `result` or `error`.
+    fn answer(&self, member: &str, value: &Value) -> String {
+        format!(r#"{{"jsonrpc":"2.0","id":{},"{member}":{value}}}"#, self.0)
+    }
+}
+
 /// The reason why there is none.
 enum Fault {
     Protocol(i32, String),
@@ -69,8 +99,8 @@ impl From<crate::json::Malformed> for Fault {
 pub(super) async fn answer(gateway: &Gateway, asked: &ParsedRequest) -> Response {
     if !asked.is_json() {
         let fault = Kind::ContentTypeNotSupported.with("the Content-Type is application/json");
-        let answer = failed(&Value::Null, &fault.into());
-        return reply::json(StatusCode::UNSUPPORTED_MEDIA_TYPE, reply::JSON, &answer);
+        let answer = failed(&Id::default(), &fault.into());
+        return reply::written(StatusCode::UNSUPPORTED_MEDIA_TYPE, reply::JSON, answer);
     }
     let (id, request) = read(&asked.body);
     let is_notification = id.is_none() && request.is_ok();
@@ -83,11 +113,10 @@ pub(super) async fn answer(gateway: &Gateway, asked: &ParsedRequest) -> Response
         // Nobody waits for an answer (JSON-RPC 2.0 §4.1).
         _ if is_notification => StatusCode::NO_CONTENT.into_response(),
         Ok(Outcome::Done(result)) => {
-            let answer = json!({"jsonrpc": "2.0", "id": id, "result": result});
-            reply::json(StatusCode::OK, reply::JSON, &answer)
+            reply::written(StatusCode::OK, reply::JSON, id.answer("result", &result))
         }
         Ok(Outcome::Stream(shows, written)) => reply::events(shows.map(move |shown| match shown {
-            Ok(shown) => json!({"jsonrpc": "2.0", "id": id, "result": written(&shown)}),
+            Ok(shown) => id.answer("result", &written(&shown)),
             Err(error) => failed(&id, &error.into()),
         })),
         Err(fault) => {
@@ -95,7 +124,7 @@ pub(super) async fn answer(gateway: &Gateway, asked: &ParsedRequest) -> Response
                 Fault::Failed(error) if error.kind == Kind::Unauthenticated => error.kind.http(),
                 _ => StatusCode::OK,
             };
-            let mut response = reply::json(status, reply::JSON, &failed(&id, &fault));
+            let mut response = reply::written(status, reply::JSON, failed(&id, &fault));
             reply::challenge(&mut response);
             response
         }
@@ -105,11 +134,11 @@ pub(super) async fn answer(gateway: &Gateway, asked: &ParsedRequest) -> Response
 /// The error for a body that was not read (§9.5). Nothing is known of the request's id.
 pub(super) fn refused(status: StatusCode, reason: String) -> Response {
     let fault = Fault::Protocol(INVALID_REQUEST, reason);
-    reply::json(status, reply::JSON, &failed(&Value::Null, &fault))
+    reply::written(status, reply::JSON, failed(&Id::default(), &fault))
 }
 
 /// The id of a request, if it has one; its method and parameters, or what is wrong.
-fn read(body: &[u8]) -> (Option<Value>, Result<(String, Value), Fault>) {
+fn read(body: &[u8]) -> (Option<Id>, Result<(String, Value), Fault>) {
     let mut request = match parse(body) {
         Ok(request) => request,
         Err(malformed) => {
@@ -128,6 +157,7 @@ fn read(body: &[u8]) -> (Option<Value>, Result<(String, Value), Fault>) {
     ) {
         return (None, invalid("id is a text or a number"));
     }
+    let id = id.map(|id| Id::sent(body, &id));
     if request["jsonrpc"] != "2.0" {
         return (id, invalid("jsonrpc is \"2.0\""));
     }
@@ -273,7 +303,7 @@ fn done<M: Message + Name>(message: &M) -> Outcome {
     Outcome::Done(to_json(message))
 }
 
-fn failed(id: &Value, fault: &Fault) -> Value {
+fn failed(id: &Id, fault: &Fault) -> String {
     let error = match fault {
         Fault::Protocol(code, message) => json!({"code": code, "message": message}),
         Fault::Failed(error) => {
@@ -285,7 +315,7 @@ fn failed(id: &Value, fault: &Fault) -> Value {
             json
         }
     };
-    json!({"jsonrpc": "2.0", "id": id, "error": error})
+    id.answer("error", &error)
 }
 
 #[cfg(test)]
@@ -298,6 +328,7 @@ mod tests {
             return Value::Null;
         };
         let answer = failed(&id.unwrap_or_default(), &fault);
+        let answer: Value = serde_json::from_str(&answer).expect("JSON");
         json!([answer["id"], answer["error"]["code"]])
     }
 
@@ -321,6 +352,10 @@ mod tests {
         assert_eq!(
             fault(r#"{"jsonrpc":"2.0","id":1,"method":5}"#),
             json!([1, INVALID_REQUEST])
+        );
+        assert_eq!(
+            fault(r#"{"jsonrpc":"2.0","id":1,"method":5,"id":"b"}"#),
+            json!(["b", INVALID_REQUEST])
         );
         assert_eq!(
             fault(r#"{"jsonrpc":"2.0","id":1,"method":"x","params":[]}"#),

@@ -22,14 +22,19 @@ pub(super) const JSON: &str = "application/json";
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 pub(super) fn json(status: StatusCode, media_type: &'static str, value: &Value) -> Response {
-    let content_type = [(header::CONTENT_TYPE, HeaderValue::from_static(media_type))];
-    (status, content_type, value.to_string()).into_response()
+    written(status, media_type, value.to_string())
 }
 
-/// Each value as the data of an event.
-pub(super) fn events(values: impl Stream<Item = Value> + Send + 'static) -> Response {
+/// A document that is JSON already.
+pub(super) fn written(status: StatusCode, media_type: &'static str, document: String) -> Response {
+    let content_type = [(header::CONTENT_TYPE, HeaderValue::from_static(media_type))];
+    (status, content_type, document).into_response()
+}
+
+/// Each document as the data of an event.
+pub(super) fn events(documents: impl Stream<Item = String> + Send + 'static) -> Response {
     use futures_util::StreamExt;
-    let events = values.map(|value| Ok::<_, Infallible>(Event::default().data(value.to_string())));
+    let events = documents.map(|document| Ok::<_, Infallible>(Event::default().data(document)));
     let heartbeat = KeepAlive::new().interval(HEARTBEAT);
     Sse::new(events).keep_alive(heartbeat).into_response()
 }

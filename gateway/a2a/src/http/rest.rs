@@ -205,8 +205,8 @@ fn done<M: Message + Name>(message: &M) -> Response {
 
 fn streamed(shows: Shows) -> Response {
     reply::events(shows.map(|shown| match shown {
-        Ok(shown) => to_json(&shown),
-        Err(error) => status(&error),
+        Ok(shown) => to_json(&shown).to_string(),
+        Err(error) => status(&error).to_string(),
     }))
 }
 
@@ -272,6 +272,7 @@ fn grpc_name(kind: Kind) -> &'static str {
         Code::FailedPrecondition => "FAILED_PRECONDITION",
         Code::InvalidArgument => "INVALID_ARGUMENT",
         Code::Unauthenticated => "UNAUTHENTICATED",
+        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
         Code::Unavailable => "UNAVAILABLE",
         _ => "INTERNAL",
     }

@@ -1,5 +1,6 @@
 //! Errors in the bindings over HTTP.
 
+use axum::body::to_bytes;
 use serde_json::{Value, json};
 
 use crate::harness::{Stage, card, message, settings};
@@ -123,6 +124,54 @@ async fn wrong_parameters_are_named() {
     let mut params = message("");
     params["message"]["parts"][0]["text"] = large.into();
     assert_eq!(stage.code("SendMessage", params).await, -32602);
+    stage.stop().await;
+}
+
+/// spec: A2A 1.0.1 §4.1.4, §5.5
+#[tokio::test]
+async fn a_role_that_there_is_not_is_said_so() {
+    let stage = Stage::start().await;
+    let mut params = message("hi");
+    params["message"]["role"] = 7.into();
+    let answer = stage.rpc("SendMessage", params).await;
+    let wrong = &answer["error"]["data"][0]["fieldViolations"][0];
+    assert_eq!(wrong["field"], "message.role", "{answer}");
+    assert_eq!(
+        wrong["description"],
+        "message.role is 7, which is no known value; there are ROLE_USER and ROLE_AGENT, and a client's messages are ROLE_USER"
+    );
+    stage.stop().await;
+}
+
+/// spec: A2A 1.0.1 §9.1 (JSON-RPC 2.0 §5)
+#[tokio::test]
+async fn an_id_comes_back_as_it_was_sent() {
+    let stage = Stage::start().await;
+    let headers = [("a2a-version", "1.0"), ("content-type", "application/json")];
+    for id in [
+        "9007199254740993",
+        "18446744073709551616",
+        "-9223372036854775809",
+        "123456789012345678901234567890",
+        "1.0",
+        r#""é\u00e9\n""#,
+        "null",
+    ] {
+        for (method, params) in [
+            ("GetTask", json!({"id": "no"})),
+            ("SendMessage", message("hi")),
+            ("SendStreamingMessage", message("hi")),
+            ("Nothing", Value::Null),
+        ] {
+            let body =
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
+            let answer = stage.ask("POST", "/", &headers, body).await;
+            let answer = to_bytes(answer.into_body(), usize::MAX).await;
+            let answer = String::from_utf8(answer.expect("a body").to_vec()).expect("text");
+            let with_id = format!(r#""id":{id},"#);
+            assert!(answer.contains(&with_id), "{id}: {answer}");
+        }
+    }
     stage.stop().await;
 }
 
