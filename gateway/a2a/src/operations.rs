@@ -5,7 +5,7 @@ mod push;
 mod repeating;
 mod sending;
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{pin::Pin, sync::Arc};
 
 use agenthub_sdk::{Error as HubError, proto::a2a};
 use futures_util::{Stream, StreamExt};
@@ -19,15 +19,12 @@ use crate::{
     hub::{Hub, Target},
     push::Push,
     shared::Shared,
-    story::{Story, Until},
+    story::{LAST_WORDS, Story, Until},
     v1::{CancelTaskRequest, GetTaskRequest, StreamResponse, SubscribeToTaskRequest, Task},
 };
 
 /// A stream of a task.
 pub(crate) type Shows = Pin<Box<dyn Stream<Item = Result<StreamResponse, Error>> + Send>>;
-
-/// Time for which words of an agent wait for the status that ends its task, which has them as well.
-const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// The hub's word for the history of a task: everything, and nothing.
 const ALL: i32 = 0;

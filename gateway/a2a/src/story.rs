@@ -1,11 +1,20 @@
 //! The part of a task that a stream shows: the task first, then each change once, in the order of the hub's log.
 
-use agenthub_sdk::proto::{a2a, a2a::TaskState, agenthub::agent_event::Payload};
+use std::time::Duration;
+
+use agenthub_sdk::proto::{
+    a2a,
+    a2a::TaskState,
+    agenthub::{AgentEvent, agent_event::Payload},
+};
 
 use crate::{
     convert::{artifact_update_from_hub, status_update_from_hub, task_from_hub},
     v1::{StreamResponse, TaskStatusUpdateEvent, stream_response::Payload as StreamPayload},
 };
+
+/// Time for which words of an agent wait for the status that ends its task, which has them as well.
+pub(crate) const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// End of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,12 +95,7 @@ impl Story {
 
     /// True if an event has the words that were shown last, and more.
     pub(crate) fn is_repeated_by(&self, event: &Payload) -> bool {
-        let Payload::StatusUpdate(update) = event else {
-            return false;
-        };
-        let words = update.status.as_ref().and_then(|s| s.update.as_ref());
-        let same = words.is_some_and(|words| Some(&words.message_id) == self.said.as_ref());
-        same && self.said.is_some()
+        self.said.is_some() && said_with_status(event) == self.said.as_deref()
     }
 
     /// The part of an event that is shown.
@@ -141,6 +145,31 @@ impl Story {
             _ => None,
         }
     }
+}
+
+/// The id of the words with which an event shows its task: an agent has said them last.
+pub(crate) fn words_of(event: &AgentEvent) -> Option<&str> {
+    let Some(Payload::Task(task)) = &event.payload else {
+        return None;
+    };
+    let last = task.history.last();
+    last.filter(|said| said.role() == a2a::Role::Agent)
+        .map(|said| said.message_id.as_str())
+}
+
+/// True if the next event is a status of the same task that has the words of this event, and so more than it.
+pub(crate) fn are_repeated(event: &AgentEvent, next: &AgentEvent) -> bool {
+    let words = words_of(event).filter(|_| event.task_id() == next.task_id());
+    words.is_some() && next.payload.as_ref().and_then(said_with_status) == words
+}
+
+/// The id of the words that a status has, if it is one.
+fn said_with_status(event: &Payload) -> Option<&str> {
+    let Payload::StatusUpdate(update) = event else {
+        return None;
+    };
+    let words = update.status.as_ref()?.update.as_ref()?;
+    Some(&words.message_id)
 }
 
 const AGENT: i32 = crate::v1::Role::Agent as i32;

@@ -3,7 +3,7 @@
 //! The gateway watches the tasks of the hub like any agent, after the position that the store has reached, as long as there are
 //! configurations. Where the log no longer reaches back to it, each configuration gets its task as it is.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{collections::HashSet, future::pending, sync::Arc, time::Duration};
 
 use agenthub_sdk::{
     Error as HubError,
@@ -14,13 +14,13 @@ use agenthub_sdk::{
     },
 };
 use futures_util::future::join_all;
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
 use super::{
     Open, now_ms,
     store::{StoreError, in_ms},
 };
-use crate::story::Story;
+use crate::story::{LAST_WORDS, Story, are_repeated, words_of};
 
 /// Interval of tidying up, after which the position is noted too: at most that much of the log is read again after a crash.
 const TIDYING: Duration = Duration::from_secs(30);
@@ -85,13 +85,23 @@ impl Open {
     }
 
     /// Records what comes. `true` once the gateway closes; else the events have to be asked for again, if they are wanted.
+    ///
+    /// Words of an agent wait for the next event, which may have them as well, or for [`LAST_WORDS`]. Until they are recorded, or left out,
+    /// no later position is.
     async fn follow(&self, events: &mut EventStream) -> bool {
         let mut tidying = interval(TIDYING);
         tidying.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut words: Option<(AgentEvent, Instant)> = None;
         loop {
             let next = tokio::select! {
                 next = events.next() => next,
-                _ = tidying.tick() => {
+                () = until(words.as_ref().map(|(_, until)| *until)) => {
+                    match self.record_words(&mut words).await {
+                        Some(()) => continue,
+                        None => return true,
+                    }
+                }
+                _ = tidying.tick(), if words.is_none() => {
                     match self.tidy(events.position()).await {
                         Some(true) => continue,
                         Some(false) => return false,
@@ -99,12 +109,26 @@ impl Open {
                     }
                 }
                 () = self.closing.cancelled() => {
-                    // It only spares reading them again.
-                    let _ = self.store.reached(events.position()).await;
+                    if words.is_none() {
+                        // It only spares reading them again.
+                        let _ = self.store.reached(events.position()).await;
+                    }
                     return true;
                 }
             };
+            if let (Some((event, _)), Some(Ok(next))) = (&words, &next)
+                && are_repeated(event, next)
+            {
+                words = None;
+            }
+            if self.record_words(&mut words).await.is_none() {
+                return true;
+            }
             let recorded = match next {
+                Some(Ok(event)) if words_of(&event).is_some() => {
+                    words = Some((event, Instant::now() + LAST_WORDS));
+                    Some(())
+                }
                 Some(Ok(event)) => self.record(event).await,
                 Some(Err(HubError::Missed(why))) => self.record_gap(&why).await,
                 Some(Err(error)) => {
@@ -126,6 +150,14 @@ impl Open {
             if recorded.is_none() {
                 return true;
             }
+        }
+    }
+
+    /// Records words that were held back, if there are some; `None` once the gateway closes.
+    async fn record_words(&self, words: &mut Option<(AgentEvent, Instant)>) -> Option<()> {
+        match words.take() {
+            Some((event, _)) => self.record(event).await,
+            None => Some(()),
         }
     }
 
@@ -248,5 +280,13 @@ impl Open {
                 Some(true)
             }
         }
+    }
+}
+
+/// Waits until then; forever without a time.
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => pending().await,
     }
 }
