@@ -238,7 +238,7 @@ impl Gate<'_> {
     ///
     /// # Errors
     ///
-    /// There are as many as there may be.
+    /// [`Kind::ResourceExhausted`] if there are as many as there may be.
     pub(crate) async fn add(
         &self,
         task: &str,
@@ -256,14 +256,11 @@ impl Gate<'_> {
                 self.open.wake(key);
                 Ok(())
             }
-            store::Added::Full => Err(Error::field(
-                "taskId",
-                format!(
-                    "there is no room for another configuration: a task has {} at most, and all tasks have {}",
-                    store::PER_TASK,
-                    store::TOTAL
-                ),
-            )),
+            store::Added::Full => Err(Kind::ResourceExhausted.with(format!(
+                "there is no room for another configuration: a task has {} at most, and all tasks have {}; delete one, or wait until its task has ended",
+                store::PER_TASK,
+                store::TOTAL
+            ))),
         }
     }
 }
