@@ -77,7 +77,12 @@ pub(crate) struct Core {
     pub(super) reporting: HashSet<AgentId>,
     pub(super) cancelling: Cancelling,
     pub(super) orphans: Orphans,
+    /// Whole tasks are recorded until then though no subscription takes them: one that has just ended is resumed.
+    pub(super) tasks_taken_until: Instant,
 }
+
+/// Time within which a subscription that ended is resumed without a gap. A client tries at least every few seconds.
+pub(super) const RESUMED_WITHIN: Duration = Duration::from_secs(60);
 
 impl Core {
     /// A hub with this state, which continues this log.
@@ -87,6 +92,11 @@ impl Core {
         log: Box<dyn EventLog>,
         state: State,
     ) -> Self {
+        let mut tasks_taken_until = Instant::now();
+        if log.next_position() > Position(1) {
+            // The subscriptions of the last life come back.
+            tasks_taken_until += RESUMED_WITHIN;
+        }
         Self {
             commits: log.commits(),
             orphans: Orphans::left(&state.tasks),
@@ -105,6 +115,7 @@ impl Core {
             enders: Enders::default(),
             reporting: HashSet::new(),
             cancelling: Cancelling::default(),
+            tasks_taken_until,
         }
     }
 

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::{
     backlog::Backlog,
     claiming::Step,
-    core::{Core, Now},
+    core::{Core, Now, RESUMED_WITHIN},
     delivering::is_void,
     directory::PresenceBefore,
     hello::{self, Introduction, RequestedSubscription},
@@ -240,6 +240,9 @@ impl Core {
             return;
         };
         for mailbox in &closed.mailboxes {
+            if self.state.mailboxes.takes(*mailbox, EventKind::Task) {
+                self.tasks_taken_until = now.instant + RESUMED_WITHIN;
+            }
             self.state.mailboxes.unlisten(*mailbox, session);
         }
         let (agent, instance) = (&closed.agent, &closed.instance);

@@ -291,8 +291,12 @@ impl Mailboxes {
     }
 
     /// True if an event for an agent has to wait for a subscription. Older clients open one stream after the other, so
-    /// that a message waits for the one that takes messages, whatever other streams exist.
+    /// that a message waits for the one that takes messages, whatever other streams exist. A whole task does not wait: it
+    /// is an event only if somebody watches, and the message that it came of waits, from which the agent is told of it.
     pub(super) fn is_to_wait(&self, agent: &AgentId, kind: EventKind) -> bool {
+        if kind == EventKind::Task {
+            return false;
+        }
         let ids = self.by_agent.get(agent).into_iter().flatten();
         // A subscription that is being opened takes nothing yet; the mail waits then.
         let mut filters = ids

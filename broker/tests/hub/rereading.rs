@@ -1,13 +1,16 @@
 //! Rereading of the log.
 
 use agenthub_broker::{Settings, Storage, maintenance};
-use agenthub_proto::agenthub::{
-    AgentEventMetadata, Durability, SeekMailboxRequest, SubscribeToMessagesRequest,
-    SubscribeToTasksRequest, publish, seek_mailbox_request::To,
+use agenthub_proto::{
+    a2a::TaskState,
+    agenthub::{
+        AgentEventMetadata, Durability, SeekMailboxRequest, SubscribeToMessagesRequest,
+        SubscribeToTasksRequest, publish, seek_mailbox_request::To,
+    },
 };
 
 use crate::{
-    harness::{TestHub, routing, until, user, within, work},
+    harness::{TestHub, routing, until, user, within, word, work},
     peer::{agent, hello},
 };
 
@@ -169,6 +172,49 @@ async fn a_stream_can_reread_from_a_position() {
     );
 }
 
+/// Whole tasks are events while somebody subscribes to tasks: a stream that comes back has those of its absence, too.
+///
+/// promise 6
+#[tokio::test]
+async fn a_stream_that_is_resumed_has_the_whole_tasks_of_its_absence() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut hub = TestHub::with(in_folder(&folder)).await;
+    let mut after = {
+        let mut watching = hub.tasks_with(observed(String::new())).await;
+        hub.publish(work("before", "go"), routing("asker", "worker"))
+            .await;
+        watching.next().await.position
+    };
+    for absence in ["a break", "a restart"] {
+        if absence == "a restart" {
+            hub.server.shutdown().await;
+            hub = TestHub::with(in_folder(&folder)).await;
+        }
+        until("nobody watches", async || {
+            let metrics = agenthub_broker::http_router(hub.server.hub().clone());
+            let streams = crate::operations::gauge(metrics, "agenthub_streams").await;
+            streams.filter(|n| *n == 0)
+        })
+        .await;
+        hub.publish(work(absence, "go"), routing("asker", "worker"))
+            .await;
+        hub.report("worker", absence, TaskState::Working).await;
+        let mut resumed = hub.tasks_with(observed(after)).await;
+        let first = resumed.next().await;
+        assert_eq!(word(&first), format!("task submitted {absence} 1"));
+        after = resumed.next().await.position;
+    }
+}
+
+fn observed(after: String) -> SubscribeToTasksRequest {
+    SubscribeToTasksRequest {
+        agent_id: "watcher".into(),
+        observe: true,
+        after,
+        ..Default::default()
+    }
+}
+
 /// promise 10
 #[tokio::test]
 async fn a_mailbox_gets_again_what_the_disk_has_as_far_as_it_has_room() {
@@ -221,20 +267,13 @@ async fn a_stream_says_after_which_position_its_events_come() {
     let hub = TestHub::start().await;
     hub.publish(work("before", "go"), routing("asker", "worker"))
         .await;
-    let request = SubscribeToTasksRequest {
-        agent_id: "watcher".into(),
-        observe: true,
-        ..Default::default()
-    };
+    let request = observed(String::new());
     let mut client = hub.client.clone();
-    let answer = within(client.subscribe_to_tasks(request.clone())).await;
+    let answer = within(client.subscribe_to_tasks(request)).await;
     let answer = answer.expect("it is opened");
     let position = answer.metadata().get(agenthub_proto::BEGINS_AFTER);
     let position = position.expect("it is said").to_str().expect("a position");
-    let after = SubscribeToTasksRequest {
-        after: position.to_owned(),
-        ..request
-    };
+    let after = observed(position.to_owned());
     drop(answer);
     hub.publish(work("meanwhile", "go"), routing("asker", "worker"))
         .await;

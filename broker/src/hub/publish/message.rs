@@ -96,12 +96,13 @@ impl Core {
             _ => None,
         };
         let said = matches!(extension, Extension::Answer { .. }).then(|| message.clone());
-        // Almost no subscriber wants the whole task with every message.
+        // Almost no subscriber wants the whole task with every message; one that is about to come back wants those of its absence.
         let wants_task = !task_id.is_empty()
-            && self
-                .state
-                .mailboxes
-                .wanted(EventKind::Task, &route, &sender);
+            && (now.instant < self.tasks_taken_until
+                || self
+                    .state
+                    .mailboxes
+                    .wanted(EventKind::Task, &route, &sender));
         let as_task = wants_task.then(|| routing.clone());
         let draft = Draft {
             event: event(Payload::Message(message), Some(routing), now),
