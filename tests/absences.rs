@@ -5,10 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-const ROOMS: [&str; 14] = [
+const ROOMS: [&str; 15] = [
     "agents",
     "api",
     "broker",
+    "bus",
     "cortex",
     "documents",
     "gateway",
@@ -213,6 +214,7 @@ fn rooms_know_only_those_below_them() {
     assert_eq!(depends_on("broker"), ["proto"]);
     assert_eq!(depends_on("agents"), ["sdk"]);
     assert_eq!(depends_on("agents/files"), ["mcp", "sdk"]);
+    assert_eq!(depends_on("bus"), ["sdk"]);
     assert_eq!(depends_on("claims"), [""; 0]);
     assert_eq!(depends_on("cortex"), ["proto", "sdk"]);
     assert_eq!(depends_on("api"), ["cortex", "proto", "sdk"]);
@@ -225,7 +227,10 @@ fn rooms_know_only_those_below_them() {
         depends_on("sop"),
         ["agents", "documents", "mcp", "sdk", "terminal"]
     );
-    assert_eq!(depends_on("workflow"), ["documents", "sdk", "terminal"]);
+    assert_eq!(
+        depends_on("workflow"),
+        ["bus", "documents", "sdk", "terminal"]
+    );
     for (file, code) in sources() {
         let is_choice = file.starts_with("src/") || file.starts_with("models/src");
         assert!(
@@ -301,6 +306,7 @@ const LIBRARIES: [(&str, &[&str]); 16] = [
     ("tokio-postgres", &["runs"]),
     ("deadpool-postgres", &["runs"]),
     ("object_store", &["claims"]),
+    ("rdkafka", &["bus"]),
     ("pulldown-cmark", &["sop"]),
     ("serde-saphyr", &["documents"]),
     ("notify", &["documents"]),

@@ -7,7 +7,6 @@
 //! `serving/` has the workflows of a folder as agents, while its files change.
 
 mod building;
-mod bus;
 pub mod cli;
 mod connecting;
 mod drawing;

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use agenthub_bus::Message;
 use agenthub_sdk::{
     internal::redacted,
     proto::event,
@@ -13,8 +14,6 @@ use agenthub_sdk::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-
-use crate::bus::Message;
 
 /// The topic of monitoring messages.
 pub(crate) const TOPIC: &str = "workflow.monitoring.updates";
@@ -105,11 +104,8 @@ fn message(
         timestamp: event::timestamp(at).to_string(),
         metadata,
     };
-    Message {
-        id: format!("{run}.{}", entry.seq),
-        key: run.to_string(),
-        body: json!(body),
-    }
+    let id = format!("{run}.{}", entry.seq);
+    Message::json(id, run.as_str(), &json!(body))
 }
 
 fn begun(what: &StepRequest) -> Value {
@@ -166,7 +162,7 @@ mod tests {
         let entry = entry(7, event);
         let message = of_step(&run, &entry).or_else(|| of_end(&run, &entry))?;
         assert_eq!((&*message.id, &*message.key), ("r.7", "r"));
-        Some(message.body)
+        message.value()
     }
 
     /// spec: EXE-8.1, EXE-8.4, EXE-10.3

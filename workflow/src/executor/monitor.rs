@@ -18,6 +18,7 @@ use std::{
     time::Duration,
 };
 
+use agenthub_bus::{Bus, HubBus, Message};
 use agenthub_sdk::{
     TaskContext,
     durable::Journal,
@@ -30,10 +31,7 @@ use tokio::{
 };
 
 use self::publisher::Publisher;
-use crate::{
-    bus::{Bus, HubBus, Message},
-    monitoring::{of_end, of_step},
-};
+use crate::monitoring::{of_end, of_step};
 
 /// Messages that wait for the bus.
 const QUEUE: usize = 256;

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use agenthub_bus::{BusError, Message};
 use agenthub_sdk::runs::journal::JournalError;
 use tokio::{
     sync::{mpsc, watch},
@@ -13,10 +14,7 @@ use tokio::{
 };
 
 use super::{END, Shared};
-use crate::{
-    bus::{BusError, Message},
-    monitoring::{TOPIC, of_step},
-};
+use crate::monitoring::{TOPIC, of_step};
 
 /// Messages that are published together.
 const TOGETHER: usize = 32;

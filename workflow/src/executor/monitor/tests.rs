@@ -1,5 +1,6 @@
 //! What is published of a run, in which order, over crashes and while bus or journal are away.
 
+use agenthub_bus::{BusError, MemoryBus};
 use agenthub_sdk::runs::{
     Budget, RunEvent, RunOutcome, RunStarted, StepId, StepRequest, StepResult,
     journal::{Claim, MemoryJournal},
@@ -8,7 +9,6 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::*;
-use crate::bus::{BusError, memory::MemoryBus};
 
 /// A run in a journal, and a bus.
 struct Stage {
@@ -130,7 +130,7 @@ async fn each_message_is_published_in_order_though_the_bus_is_away() {
     let published = stage.bus.published();
     let (topic, end) = published.borrow().last().cloned().expect("there are some");
     assert_eq!(topic, "workflow.monitoring.updates");
-    assert_eq!(end.body["step_name"], "workflow");
+    assert_eq!(end.value().expect("JSON")["step_name"], "workflow");
 }
 
 #[tokio::test(start_paused = true)]

@@ -12,7 +12,7 @@ use super::{Bus, BusError, Message};
 
 /// Everything that was published, with its topic.
 #[derive(Debug, Default)]
-pub(crate) struct MemoryBus {
+pub struct MemoryBus {
     published: watch::Sender<Vec<(String, Message)>>,
     /// Failures of the next calls.
     failures: Mutex<Vec<BusError>>,
@@ -23,22 +23,30 @@ pub(crate) struct MemoryBus {
 
 impl MemoryBus {
     /// Fails the next call.
-    pub(crate) fn fail(&self, error: BusError) {
+    ///
+    /// # Panics
+    ///
+    /// An earlier call has panicked.
+    pub fn fail(&self, error: BusError) {
         self.failures.lock().expect("no panic").push(error);
     }
 
     /// Refuses the message with this id, and what is published together with it.
-    pub(crate) fn refuse(&self, id: &str) {
+    ///
+    /// # Panics
+    ///
+    /// An earlier call has panicked.
+    pub fn refuse(&self, id: &str) {
         self.refused.lock().expect("no panic").push(id.to_owned());
     }
 
     /// Number of calls so far.
-    pub(crate) fn calls(&self) -> usize {
+    pub fn calls(&self) -> usize {
         self.calls.load(Ordering::Relaxed)
     }
 
     /// Published messages, as they grow.
-    pub(crate) fn published(&self) -> watch::Receiver<Vec<(String, Message)>> {
+    pub fn published(&self) -> watch::Receiver<Vec<(String, Message)>> {
         self.published.subscribe()
     }
 }
@@ -65,48 +73,50 @@ impl Bus for MemoryBus {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::contract::{self, Subscriber, Topics},
-        *,
-    };
+    use std::sync::Arc;
 
-    struct Reader {
-        topic: String,
-        next: usize,
-        published: watch::Receiver<Vec<(String, Message)>>,
-    }
+    use tokio::{sync::mpsc, task::JoinSet};
 
-    #[async_trait]
-    impl Topics for MemoryBus {
-        async fn subscriber(&self, _: &str, topic: &str) -> Box<dyn Subscriber> {
-            let published = self.published();
-            let next = published.borrow().len();
-            Box::new(Reader {
-                topic: topic.to_owned(),
-                next,
-                published,
-            })
-        }
-    }
+    use super::*;
+    use crate::{Consumer, Delivery, Group, Groups, contract};
+
+    /// Readers of all that is published; each is a group of its own.
+    #[derive(Debug)]
+    struct Readers(Arc<MemoryBus>);
 
     #[async_trait]
-    impl Subscriber for Reader {
-        async fn next(&mut self) -> Message {
-            loop {
-                let next = self.next;
-                let grown = self.published.wait_for(|all| all.len() > next).await;
-                let (topic, message) = grown.expect("the bus is there")[next].clone();
-                self.next += 1;
-                if topic == self.topic {
-                    return message;
+    impl Groups for Readers {
+        async fn join(&self, group: Group) -> Result<Consumer, BusError> {
+            let (sender, deliveries) = mpsc::channel(group.in_flight);
+            let mut published = self.0.published();
+            let mut next = published.borrow_and_update().len();
+            let mut reading = JoinSet::new();
+            reading.spawn(async move {
+                loop {
+                    let grown = published.wait_for(|all| all.len() > next).await;
+                    let Ok((topic, message)) = grown.map(|all| all[next].clone()) else {
+                        return;
+                    };
+                    next += 1;
+                    if group.topics.contains(&topic)
+                        && sender
+                            .send(Ok(Delivery::new(topic, message, || {})))
+                            .await
+                            .is_err()
+                    {
+                        return;
+                    }
                 }
-            }
+            });
+            Ok(Consumer::new(deliveries, async move {
+                reading.shutdown().await
+            }))
         }
     }
 
     #[tokio::test]
     async fn memory_keeps_the_promises_of_a_bus() {
-        let bus = MemoryBus::default();
-        contract::keeps_its_promises(&bus, &bus).await;
+        let bus = Arc::new(MemoryBus::default());
+        contract::publishes(&*bus, &Readers(Arc::clone(&bus))).await;
     }
 }
