@@ -1,0 +1,91 @@
+//! The messages of one kind that a group gets, without those that do not fit.
+
+use std::{marker::PhantomData, sync::Arc, time::Duration};
+
+use tokio::time::sleep;
+
+use super::{Body, read};
+use crate::{Bus, BusError, Consumer, Delivery};
+
+/// Header with the reason for which a message was put aside.
+pub const REASON: &str = "dead_letter_reason";
+
+/// Pause before the bus is asked again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Topic of what did not fit on another one.
+pub fn dead_letters(topic: &str) -> String {
+    format!("{topic}.dlq")
+}
+
+/// The messages of one kind that a member of a group gets. What does not fit is put on the topic's [`dead_letters`] as it came, with the
+/// [`REASON`], under its id and `.dlq`, and the member goes on.
+///
+/// spec: EXE-10.5
+#[derive(Debug)]
+pub struct Inbox<B> {
+    member: Consumer,
+    bus: Arc<dyn Bus>,
+    /// What is about to be put aside, and why.
+    misfit: Option<(Delivery, String)>,
+    body: PhantomData<fn() -> B>,
+}
+
+impl<B: Body> Inbox<B> {
+    /// The messages that this member gets.
+    pub fn new(member: Consumer, bus: Arc<dyn Bus>) -> Self {
+        Self {
+            member,
+            bus,
+            misfit: None,
+            body: PhantomData,
+        }
+    }
+
+    /// Waits for the next message that fits. Cancel-safe. The delivery is to be acknowledged once what follows from the body is durable.
+    ///
+    /// # Errors
+    ///
+    /// As [`Consumer::next`].
+    pub async fn next(&mut self) -> Result<(B, Delivery), BusError> {
+        loop {
+            self.put_aside().await;
+            let delivery = self.member.next().await?;
+            match read(&delivery.message) {
+                Ok(body) => return Ok((body, delivery)),
+                Err(why) => self.misfit = Some((delivery, why)),
+            }
+        }
+    }
+
+    /// Leaves the group, as [`Consumer::leave`].
+    pub async fn leave(self) {
+        drop(self.misfit);
+        self.member.leave().await;
+    }
+
+    /// Puts the misfit aside, for as long as that takes.
+    async fn put_aside(&mut self) {
+        while let Some((delivery, why)) = &self.misfit {
+            let (topic, id) = (&delivery.topic, &delivery.message.id);
+            let mut message = delivery.message.clone();
+            // A bus takes another message under a known id for a repetition.
+            message.id.push_str(".dlq");
+            message.headers.insert(REASON.to_owned(), why.clone());
+            match self.bus.publish(&dead_letters(topic), &[message]).await {
+                Err(BusError::Unavailable(error)) => {
+                    tracing::debug!(topic, id, error, "a message that does not fit waits");
+                    sleep(PAUSE).await;
+                    continue;
+                }
+                Err(error) => {
+                    tracing::error!(topic, id, why, %error, "a message does not fit, and cannot be put aside");
+                }
+                Ok(()) => tracing::warn!(topic, id, why, "a message does not fit and is put aside"),
+            }
+            if let Some((delivery, _)) = self.misfit.take() {
+                delivery.acknowledge();
+            }
+        }
+    }
+}
