@@ -2,7 +2,10 @@
 
 use std::time::{Duration, SystemTime};
 
-use agenthub_bus::Message;
+use agenthub_bus::{
+    Message,
+    messages::{self, Envelope, MonitoringUpdate, StepStatus as Status},
+};
 use agenthub_sdk::{
     internal::redacted,
     proto::event,
@@ -12,34 +15,13 @@ use agenthub_sdk::{
         workflow_step::{StepEnd, WorkflowStep},
     },
 };
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// The topic of monitoring messages.
-pub(crate) const TOPIC: &str = "workflow.monitoring.updates";
+/// Where these messages come from, as CloudEvents has it.
+const SOURCE: &str = "/agenthub/workflows";
 
 /// The step name of messages about a run as a whole; no step of a workflow can have it.
 const WHOLE: &str = "workflow";
-
-/// Body of a monitoring message.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-struct Body {
-    run_id: String,
-    step_name: String,
-    status: Status,
-    /// RFC 3339.
-    timestamp: String,
-    metadata: Map<String, Value>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "UPPERCASE")]
-enum Status {
-    Running,
-    Completed,
-    Failed,
-    Cancelled,
-}
 
 /// The message about a step that an entry brings.
 ///
@@ -97,15 +79,21 @@ fn message(
     metadata: Map<String, Value>,
 ) -> Message {
     let at = SystemTime::UNIX_EPOCH + Duration::from_millis(entry.event.at_ms());
-    let body = Body {
+    let update = MonitoringUpdate {
         run_id: run.to_string(),
         step_name: step_name.to_owned(),
         status,
         timestamp: event::timestamp(at).to_string(),
         metadata,
     };
-    let id = format!("{run}.{}", entry.seq);
-    Message::json(id, run.as_str(), &json!(body))
+    let envelope = Envelope {
+        id: format!("{run}.{}", entry.seq),
+        source: SOURCE.to_owned(),
+        time: at,
+        traceparent: None,
+        task_id: None,
+    };
+    messages::message(&update, envelope)
 }
 
 fn begun(what: &StepRequest) -> Value {
@@ -162,6 +150,9 @@ mod tests {
         let entry = entry(7, event);
         let message = of_step(&run, &entry).or_else(|| of_end(&run, &entry))?;
         assert_eq!((&*message.id, &*message.key), ("r.7", "r"));
+        assert_eq!(message.headers["ce_source"], "/agenthub/workflows");
+        let update: Result<MonitoringUpdate, String> = messages::read(&message);
+        update.expect("it fits its schema");
         message.value()
     }
 

@@ -2,6 +2,7 @@
 
 use std::{fs, sync::Arc, time::Duration};
 
+use agenthub_bus::messages::MONITORING;
 use agenthub_sdk::{
     Agent, Card, Delegation, Reply, TaskContext, internal::contracts, runs::journal::MemoryJournal,
     testing::TestHub,
@@ -10,7 +11,6 @@ use serde_json::{Value, json};
 use tokio::{sync::mpsc, time::timeout};
 
 use super::*;
-use crate::monitoring::TOPIC;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -28,7 +28,7 @@ async fn runs_of_served_workflows_tell_the_monitoring_topic_with_and_without_a_j
     let hub = TestHub::start().await;
     let (tell, mut told) = mpsc::channel(64);
     let watcher = Agent::worker(Card::new("watcher", "Watches workflows"))
-        .topics([TOPIC])
+        .topics([MONITORING])
         .concurrency(1)
         .on_any(move |task: TaskContext| {
             let tell = tell.clone();

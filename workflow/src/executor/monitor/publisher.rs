@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use agenthub_bus::{BusError, Message};
+use agenthub_bus::{BusError, Message, messages::MONITORING};
 use agenthub_sdk::runs::journal::JournalError;
 use tokio::{
     sync::{mpsc, watch},
@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use super::{END, Shared};
-use crate::monitoring::{TOPIC, of_step};
+use crate::monitoring::of_step;
 
 /// Messages that are published together.
 const TOGETHER: usize = 32;
@@ -181,7 +181,7 @@ impl Publisher {
     /// The bus refuses them.
     async fn offer(&self, messages: &[Message]) -> Result<(), BusError> {
         loop {
-            match self.shared.bus.publish(TOPIC, messages).await {
+            match self.shared.bus.publish(MONITORING, messages).await {
                 Err(BusError::Unavailable(why)) => {
                     tracing::debug!(run = %self.shared.run, why, "monitoring messages wait");
                     sleep(PAUSE).await;
