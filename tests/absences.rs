@@ -219,6 +219,10 @@ fn rooms_know_only_those_below_them() {
     assert_eq!(depends_on("cortex"), ["proto", "sdk"]);
     assert_eq!(depends_on("api"), ["cortex", "proto", "sdk"]);
     assert_eq!(depends_on("gateway/a2a"), ["outbound", "sdk", "terminal"]);
+    assert_eq!(
+        depends_on("gateway/bridge"),
+        ["a2a", "bus", "claims", "outbound"]
+    );
     assert_eq!(depends_on("gateway/outbound"), [""; 0]);
     assert_eq!(depends_on("gateway/mcp"), ["sdk"]);
     assert_eq!(depends_on("terminal"), ["documents", "proto", "sdk"]);

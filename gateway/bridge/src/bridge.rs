@@ -1,0 +1,246 @@
+//! One task after the other: look up, ask, store, publish, acknowledge.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use agenthub_a2a::{
+    client::Remote,
+    v1::{Message, Part, Role, SendMessageRequest},
+};
+use agenthub_bus::{
+    Bus, BusError,
+    messages::{Inbox, Outcome, TaskRequest, TaskResult},
+};
+use agenthub_claims::{ClaimCheck, ClaimError, ClaimStore};
+use tokio::{task::JoinSet, time::sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    answer::{Answer, Unsuccessful},
+    content::{content_of, part_of},
+    directory::Directory,
+    failing::{message_of, shortened},
+    publishing::{Stream, publish_result},
+};
+
+/// Pause before a store that failed is asked again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Asks a store again for as long as its failures pass: an answer of an agent is nowhere else yet. A macro, as futures of async closures cannot be
+/// said to be `Send`.
+macro_rules! patiently {
+    ($call:expr) => {
+        loop {
+            match $call.await {
+                Err(error) if ClaimError::is_retryable(&error) => {
+                    tracing::warn!(%error, "a store of claim checks is asked again");
+                    sleep(PAUSE).await;
+                }
+                result => break result,
+            }
+        }
+    };
+}
+
+/// Parts of a bridge.
+#[derive(Clone)]
+pub struct Settings {
+    /// Takes results and streams.
+    pub bus: Arc<dyn Bus>,
+    /// Has inputs, and takes outputs.
+    pub claims: ClaimStore,
+    /// Knows agents.
+    pub directory: Arc<dyn Directory>,
+    /// Longest input, in bytes.
+    pub largest_input: u64,
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings").finish_non_exhaustive()
+    }
+}
+
+/// Calls agents for tasks, and publishes what they answer. Clones are the same bridge.
+#[derive(Clone, Debug)]
+pub struct Bridge(Arc<Settings>);
+
+/// The end of a task: an output, an error, or both where an answer broke off.
+struct Ended {
+    output: Option<ClaimCheck>,
+    error: Option<String>,
+}
+
+impl Bridge {
+    /// A bridge of these parts.
+    pub fn new(settings: Settings) -> Self {
+        Self(Arc::new(settings))
+    }
+
+    /// Takes tasks until it is told to stop (EXE-5.1). At most as many run at once as the group lets this member have out. Tasks that
+    /// are not done then are not acknowledged: another member takes them up, as it does if this one dies.
+    ///
+    /// # Errors
+    ///
+    /// The bus does not have this member any more.
+    pub async fn run(
+        &self,
+        mut inbox: Inbox<TaskRequest>,
+        stop: CancellationToken,
+    ) -> Result<(), BusError> {
+        let mut tasks = JoinSet::new();
+        let ended = loop {
+            tokio::select! {
+                () = stop.cancelled() => break Ok(()),
+                next = inbox.next() => match next {
+                    Ok((task, delivery)) => {
+                        let bridge = self.clone();
+                        tasks.spawn(async move {
+                            let trace = delivery.message.headers.get("traceparent").cloned();
+                            bridge.handle(&task, trace).await;
+                            delivery.acknowledge();
+                        });
+                    }
+                    Err(error) => break Err(error),
+                },
+                Some(ended) = tasks.join_next() => if let Err(error) = ended {
+                    tracing::error!(%error, "a task broke off");
+                },
+            }
+        };
+        tasks.shutdown().await;
+        inbox.leave().await;
+        ended
+    }
+
+    /// Carries a task out and publishes its result. May be cancelled and repeated: the agent is asked with the same message id.
+    pub(crate) async fn handle(&self, task: &TaskRequest, trace: Option<String>) {
+        let Ended { output, error } = self.carry_out(task, trace.clone()).await;
+        let result = TaskResult {
+            run_id: task.run_id.clone(),
+            task_id: task.task_id.clone(),
+            status: match error {
+                None => Outcome::Completed,
+                Some(_) => Outcome::Failed,
+            },
+            output_claim_check: output.map(|claim| claim.to_string()),
+            correlation_id: task.correlation_id.clone(),
+            error_message: error.map(shortened),
+        };
+        publish_result(&self.0.bus, &result, trace).await;
+    }
+
+    async fn carry_out(&self, task: &TaskRequest, trace: Option<String>) -> Ended {
+        let (remote, part) = match self.prepare(task).await {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                return Ended {
+                    output: None,
+                    error: Some(error),
+                };
+            }
+        };
+        let mut answer = Answer::default();
+        let called = self.call(&remote, part, task, trace, &mut answer).await;
+        match (called, answer.end()) {
+            (Ok(()), Ok(parts)) => self.store(&parts, None).await,
+            (Ok(()), Err(Unsuccessful(why))) => self.store_rest(&answer, why).await,
+            (Err(why), _) => self.store_rest(&answer, why).await,
+        }
+    }
+
+    /// The agent, and what it is to get.
+    async fn prepare(&self, task: &TaskRequest) -> Result<(Remote, Part), String> {
+        let input = &task.input_claim_check;
+        let claim: ClaimCheck = input
+            .parse()
+            .map_err(|error| format!("cannot read the input: {error}"))?;
+        let content = patiently!(self.0.claims.get(input, self.0.largest_input))
+            .map_err(|error| format!("cannot read the input: {error}"))?;
+        let part = part_of(content, claim.content_type())?;
+        let remote = self.0.directory.find(&task.agent_name).await;
+        Ok((remote.map_err(|error| error.to_string())?, part))
+    }
+
+    /// Asks the agent, and takes in all that it says.
+    async fn call(
+        &self,
+        remote: &Remote,
+        part: Part,
+        task: &TaskRequest,
+        trace: Option<String>,
+        answer: &mut Answer,
+    ) -> Result<(), String> {
+        let request = request(task, part);
+        let capabilities = remote.card().capabilities.as_ref();
+        if capabilities.is_some_and(|c| c.streaming()) {
+            let mut following = remote.send_streaming_message(request);
+            let mut stream = Stream::new(&self.0.bus, task, trace);
+            let mut failure = None;
+            while let Some(event) = following.next().await {
+                match event {
+                    Ok(event) => {
+                        for text in answer.take(event) {
+                            stream.publish(text).await;
+                        }
+                    }
+                    Err(error) => failure = Some(message_of(&error)),
+                }
+            }
+            stream.end().await;
+            return failure.map_or(Ok(()), Err);
+        }
+        let response = remote.send_message(request).await;
+        answer.take_response(response.map_err(|failure| message_of(&failure))?);
+        if let Some(id) = answer.working_task() {
+            let mut following = remote.subscribe_to_task(id);
+            while let Some(event) = following.next().await {
+                answer.take(event.map_err(|failure| message_of(&failure))?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps what there is of an answer that is none.
+    async fn store_rest(&self, answer: &Answer, why: String) -> Ended {
+        let parts = answer.parts();
+        if parts.is_empty() {
+            return Ended {
+                output: None,
+                error: Some(why),
+            };
+        }
+        self.store(&parts, Some(why)).await
+    }
+
+    async fn store(&self, parts: &[Part], error: Option<String>) -> Ended {
+        let (content, content_type) = content_of(parts);
+        let stored = patiently!(self.0.claims.put(content.clone(), &content_type));
+        match stored {
+            Ok(claim) => Ended {
+                output: Some(claim),
+                error,
+            },
+            Err(unstored) => {
+                let unstored = format!("cannot store the answer: {unstored}");
+                Ended {
+                    output: None,
+                    error: Some(error.map_or(unstored.clone(), |why| format!("{why}; {unstored}"))),
+                }
+            }
+        }
+    }
+}
+
+/// The message of a task. Its id is the task's, so that an agent that gets it again knows it (EXE-4, EXE-5.3).
+fn request(task: &TaskRequest, part: Part) -> SendMessageRequest {
+    SendMessageRequest {
+        message: Some(Message {
+            message_id: task.task_id.clone(),
+            context_id: task.run_id.clone(),
+            role: Role::User.into(),
+            parts: vec![part],
+            ..Message::default()
+        }),
+        ..SendMessageRequest::default()
+    }
+}

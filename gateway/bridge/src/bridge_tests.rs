@@ -1,0 +1,309 @@
+//! Tests of the bridge with an agent over HTTP that follows a script.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use agenthub_a2a::client::Remote;
+use agenthub_bus::{
+    MemoryBus, Message,
+    messages::{Outcome, RESULTS, StreamChunk, TASK_ID, TaskRequest, TaskResult, read},
+};
+use agenthub_claims::ClaimStore;
+use agenthub_outbound::{Connector, Network, Settings as Outbound};
+use async_trait::async_trait;
+use axum::{
+    Json, Router,
+    extract::State,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, task::JoinSet, time::timeout};
+
+use crate::{Bridge, Directory, NotFound, Settings, directory::remote};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The next answers of the agent, and what it was sent.
+#[derive(Debug, Default)]
+struct Script {
+    answers: Mutex<VecDeque<(u16, &'static str, String)>>,
+    requests: Mutex<Vec<Value>>,
+}
+
+/// A directory with one agent, `writer`.
+#[derive(Debug)]
+struct One {
+    url: String,
+    connector: Connector,
+}
+
+#[async_trait]
+impl Directory for One {
+    async fn find(&self, name: &str) -> Result<Remote, NotFound> {
+        if name != "writer" {
+            return Err(NotFound::Unknown(name.to_owned()));
+        }
+        remote(&self.connector, &self.url, None)
+            .await
+            .map_err(|failure| NotFound::Card {
+                name: name.to_owned(),
+                failure,
+            })
+    }
+}
+
+struct World {
+    bridge: Bridge,
+    bus: Arc<MemoryBus>,
+    claims: ClaimStore,
+    script: Arc<Script>,
+    _serving: JoinSet<()>,
+}
+
+impl World {
+    async fn start(streams: bool) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let card = json!({
+            "name": "writer", "description": "Writes", "version": "1", "skills": [],
+            "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
+            "capabilities": { "streaming": streams },
+            "supportedInterfaces": [{ "url": url, "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0" }],
+        });
+        let script = Arc::new(Script::default());
+        let router = Router::new()
+            .route("/.well-known/agent-card.json", get(async || Json(card)))
+            .route("/message:send", post(answer))
+            .route("/message:stream", post(answer))
+            .with_state(script.clone());
+        let mut serving = JoinSet::new();
+        serving.spawn(async move {
+            let _ = axum::serve(listener, router).await;
+        });
+        let connector = Connector::new(Outbound {
+            allow: Network::everything().to_vec(),
+            ..Outbound::default()
+        });
+        let bus = Arc::new(MemoryBus::default());
+        let claims = ClaimStore::open("memory:///").expect("a store");
+        let bridge = Bridge::new(Settings {
+            bus: bus.clone(),
+            claims: claims.clone(),
+            directory: Arc::new(One { url, connector }),
+            largest_input: 1 << 20,
+        });
+        Self {
+            bridge,
+            bus,
+            claims,
+            script,
+            _serving: serving,
+        }
+    }
+
+    fn answers(&self, status: u16, body: &Value) {
+        let answer = (status, "application/a2a+json", body.to_string());
+        self.script
+            .answers
+            .lock()
+            .expect("no panic")
+            .push_back(answer);
+    }
+
+    fn streams(&self, events: &[Value]) {
+        let body = events.iter().map(|event| format!("data: {event}\n\n"));
+        let answer = (200, "text/event-stream", body.collect());
+        self.script
+            .answers
+            .lock()
+            .expect("no panic")
+            .push_back(answer);
+    }
+
+    fn requests(&self) -> Vec<Value> {
+        self.script.requests.lock().expect("no panic").clone()
+    }
+
+    /// The result of a task with this text for this agent.
+    async fn result(&self, agent: &str, text: &'static str) -> TaskResult {
+        let plain = "text/plain".parse().expect("a content type");
+        let input = self.claims.put(text.into(), &plain).await;
+        self.result_of(agent, &input.expect("it is put").to_string())
+            .await
+    }
+
+    async fn result_of(&self, agent: &str, input: &str) -> TaskResult {
+        let task = TaskRequest {
+            run_id: "run-1".into(),
+            task_id: "task-1".into(),
+            agent_name: agent.into(),
+            input_claim_check: input.into(),
+            correlation_id: "correlation-1".into(),
+        };
+        let handled = self.bridge.handle(&task, Some("00-trace".into()));
+        timeout(PATIENCE, handled).await.expect("it is handled");
+        let all = self.published(RESULTS);
+        let last = all.last().expect("a result");
+        assert_eq!(last.id, "task-1.result");
+        assert_eq!(last.key, "run-1");
+        assert_eq!(last.headers["traceparent"], "00-trace");
+        let result: TaskResult = read(last).expect("it fits its schema");
+        assert_eq!(result.task_id, "task-1");
+        assert_eq!(result.run_id, "run-1");
+        // spec: EXE-7.4
+        assert_eq!(result.correlation_id, "correlation-1");
+        result
+    }
+
+    fn published(&self, topic: &str) -> Vec<Message> {
+        let published = self.bus.published().borrow().clone();
+        let of_topic = published.into_iter().filter(|(on, _)| on == topic);
+        of_topic.map(|(_, message)| message).collect()
+    }
+
+    async fn output(&self, result: &TaskResult) -> String {
+        let claim = result.output_claim_check.as_ref().expect("an output");
+        let content = self.claims.get(claim, 1 << 20).await;
+        String::from_utf8(content.expect("it is there").into()).expect("it is text")
+    }
+}
+
+async fn answer(State(script): State<Arc<Script>>, Json(request): Json<Value>) -> Response {
+    script.requests.lock().expect("no panic").push(request);
+    let answer = script.answers.lock().expect("no panic").pop_front();
+    let (status, content_type, body) = answer.expect("an answer in the script");
+    let status = StatusCode::from_u16(status).expect("a status");
+    (status, [("content-type", content_type)], body).into_response()
+}
+
+fn said(text: &str) -> Value {
+    json!({ "message": { "messageId": "m", "role": "ROLE_AGENT", "parts": [{ "text": text }] } })
+}
+
+fn token(text: &str, append: bool) -> Value {
+    let artifact = json!({ "artifactId": "a", "parts": [{ "text": text }] });
+    json!({ "artifactUpdate": { "taskId": "t", "contextId": "c", "artifact": artifact, "append": append } })
+}
+
+fn state(state: &str) -> Value {
+    json!({ "statusUpdate": { "taskId": "t", "contextId": "c", "status": { "state": state } } })
+}
+
+fn error(status: u16, message: &str) -> Value {
+    json!({ "error": { "code": status, "message": message } })
+}
+
+/// spec: EXE-5.3, EXE-7.1, EXE-7.2, EXE-7.3, EXE-7.4
+#[tokio::test]
+async fn an_answer_is_stored_and_its_claim_check_published() {
+    let world = World::start(false).await;
+    world.answers(200, &said("a poem"));
+    let result = world.result("writer", "write").await;
+    assert_eq!(result.status, Outcome::Completed);
+    assert_eq!(result.error_message, None);
+    assert_eq!(world.output(&result).await, "a poem");
+    let message = &world.requests()[0]["message"];
+    assert_eq!(message["messageId"], "task-1");
+    assert_eq!(message["role"], "ROLE_USER");
+    assert_eq!(message["parts"][0]["text"], "write");
+}
+
+/// spec: EXE-5.5
+#[tokio::test]
+async fn transient_failures_are_tried_again_with_the_same_message() {
+    let world = World::start(false).await;
+    world.answers(503, &error(503, "busy"));
+    world.answers(429, &error(429, "busier"));
+    world.answers(200, &said("a poem"));
+    let result = world.result("writer", "write").await;
+    assert_eq!(world.output(&result).await, "a poem");
+    let requests = world.requests();
+    assert_eq!(requests.len(), 3);
+    assert!(
+        requests
+            .iter()
+            .all(|r| r["message"]["messageId"] == "task-1")
+    );
+}
+
+/// spec: EXE-9.1, EXE-9.2
+#[tokio::test]
+async fn an_error_of_the_agent_is_a_failed_result_with_its_status() {
+    let world = World::start(false).await;
+    world.answers(422, &error(422, "no such metre"));
+    let result = world.result("writer", "write").await;
+    assert_eq!(result.status, Outcome::Failed);
+    assert_eq!(result.output_claim_check, None);
+    assert_eq!(
+        result.error_message.as_deref(),
+        Some("HTTP 422: no such metre")
+    );
+    assert_eq!(world.requests().len(), 1, "it is no transient failure");
+}
+
+/// spec: EXE-5.2, EXE-9.1
+#[tokio::test]
+async fn a_task_that_cannot_be_sent_fails_with_the_reason() {
+    let world = World::start(false).await;
+    let unknown = world.result("nobody", "write").await;
+    let why = unknown.error_message.expect("a reason");
+    assert!(why.contains("no agent \"nobody\" is registered"), "{why}");
+    for input in ["nonsense", "s3://elsewhere/claim"] {
+        let unreadable = world.result_of("writer", input).await;
+        let why = unreadable.error_message.expect("a reason");
+        assert!(why.contains("cannot read the input"), "{why}");
+    }
+    assert_eq!(world.requests().len(), 0);
+}
+
+/// spec: EXE-6.1, EXE-6.2, EXE-6.3, EXE-6.4
+#[tokio::test]
+async fn a_streamed_answer_is_published_token_by_token_and_stored_as_a_whole() {
+    let world = World::start(true).await;
+    world.streams(&[
+        state("TASK_STATE_WORKING"),
+        token("roses ", false),
+        token("are ", true),
+        token("red", true),
+        state("TASK_STATE_COMPLETED"),
+    ]);
+    let result = world.result("writer", "write").await;
+    assert_eq!(result.status, Outcome::Completed);
+    assert_eq!(world.output(&result).await, "roses are red");
+    let stream = world.published("stream.writer");
+    assert!(stream.iter().all(|m| m.headers[TASK_ID] == "task-1"));
+    let chunks: Vec<StreamChunk> = stream
+        .iter()
+        .map(|message| read(message).expect("it fits its schema"))
+        .collect();
+    let shown: Vec<_> = chunks
+        .iter()
+        .map(|c| (c.sequence, c.content.as_str(), c.is_end_of_stream))
+        .collect();
+    let expected = [
+        (1, "roses ", false),
+        (2, "are ", false),
+        (3, "red", false),
+        (4, "", true),
+    ];
+    assert_eq!(shown, expected);
+}
+
+/// spec: EXE-6.5
+#[tokio::test]
+async fn a_stream_that_ends_in_a_failure_is_reported_with_what_arrived() {
+    let world = World::start(true).await;
+    world.streams(&[token("roses ", false), state("TASK_STATE_FAILED")]);
+    let result = world.result("writer", "write").await;
+    assert_eq!(result.status, Outcome::Failed);
+    assert_eq!(result.error_message.as_deref(), Some("the agent failed"));
+    assert_eq!(world.output(&result).await, "roses ");
+    let stream = world.published("stream.writer");
+    let last: StreamChunk = read(&stream[1]).expect("it fits its schema");
+    assert!(last.is_end_of_stream);
+}
