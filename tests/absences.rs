@@ -299,7 +299,7 @@ fn what_runs_are_about_is_not_in_the_code() {
 }
 
 /// Libraries for a protocol, a format or a store, with the rooms that know them.
-const LIBRARIES: [(&str, &[&str]); 16] = [
+const LIBRARIES: [(&str, &[&str]); 17] = [
     ("rmcp", &["gateway/mcp"]),
     ("genai", &["models"]),
     ("gcp_auth", &["models"]),
