@@ -71,7 +71,8 @@ impl MidCall {
 
 /// Checks that the answer arrived, and that the work was done under one key.
 fn answered(system: &System, finished: &Finished) {
-    assert_eq!(finished.code, Some(0), "{finished:?}");
+    // No language model read the words.
+    assert_eq!(finished.code, Some(3), "{finished:?}");
     let answer: Value = serde_json::from_str(&finished.stdout).expect("one line of JSON");
     let text = answer["text"].as_str().unwrap_or_default();
     assert_eq!(text.matches("pressed").count(), 1, "{answer}");

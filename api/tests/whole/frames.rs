@@ -77,7 +77,7 @@ async fn the_task_and_the_call_show_the_same_frames() {
     let _echo = world.agent(echo::agent("agent_echo")).await;
 
     let mut client = serve(&world.cortex).await;
-    let on_the_call = frames(&mut client, "echo hello").await;
+    let on_the_call = frames(&mut client, "echo \"hello\"").await;
     let sequences: Vec<u64> = on_the_call.iter().map(|f| f.sequence).collect();
     assert_eq!(
         sequences,
@@ -104,7 +104,7 @@ async fn the_task_and_the_call_show_the_same_frames() {
         .collect();
 
     let ann = world.user("ann").await;
-    let mut pending = ann.send("c", "echo hello").await;
+    let mut pending = ann.send("c", "echo \"hello\"").await;
     let mut updates = pending.updates();
     let (mut task, mut artifacts, mut sequence) = (Vec::new(), Vec::new(), 0);
     while let Some(update) = within(updates.next()).await {

@@ -160,10 +160,10 @@ async fn among_several_the_one_whose_work_was_liked_gets_the_next() {
     let brief = json!({"objective": "Make a thing", "constraints": {"executionDepth": 1}});
     let (_, first) = bundle(&web, &brief).await;
     assert_eq!(first["result"]["thing"]["text"], "by ann");
-    assert_eq!(first["quality"]["met"], false);
+    assert_eq!(first["quality"]["score"], 0.2);
     let (_, second) = bundle(&web, &brief).await;
     assert_eq!(second["result"]["thing"]["text"], "by bob");
-    assert_eq!(second["quality"]["met"], true);
+    assert_eq!(second["quality"]["score"], 0.9);
     world.end().await;
 }
 

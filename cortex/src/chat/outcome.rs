@@ -335,7 +335,9 @@ mod tests {
             (without(End::Lost(why())), "the task of a was lost: why"),
         ];
         for (outcome, expected) in cases {
-            assert_eq!(told_offline(outcome.to_json(1)).await, expected);
+            // A line behind it says that nobody checked what is completed.
+            let told = told_offline(outcome.to_json(1)).await;
+            assert_eq!(told.lines().next(), Some(expected), "{told}");
         }
     }
 
