@@ -119,7 +119,7 @@ fn a_first_draft_that_passes_is_the_result() {
     let (finished, frames) = run(&system, EASY);
     keep_the_rules(&frames);
     let bundle = bundle(&frames);
-    is_met_and_unread(&finished, &bundle);
+    is_met_and_unread(&finished, bundle);
     let text = bundle["result"]["draft"]["text"].as_str().expect("a draft");
     assert!(text.contains("Monday"), "{text}");
     assert_eq!(bundle["quality"]["depth"], 1);
@@ -150,7 +150,7 @@ fn a_draft_that_does_not_pass_is_made_again_with_what_the_review_found() {
     let (finished, frames) = run(&system, DEMANDING);
     keep_the_rules(&frames);
     let bundle = bundle(&frames);
-    is_met_and_unread(&finished, &bundle);
+    is_met_and_unread(&finished, bundle);
     assert_eq!(bundle["quality"]["depth"], 2, "{bundle:#}");
     let line = &bundle["acceptance-report"][0];
     assert_eq!(line["verdict"], "pass");
@@ -255,7 +255,7 @@ fn killed_in_the_middle_a_run_goes_on_from_its_plan_and_ends_once() {
     let watched = system.run(&["runs", "watch", &id, "--json"], "");
     let frames = frames_in(&watched.stdout);
     keep_the_rules(&frames);
-    is_met_and_unread(&watched, &bundle(&frames));
+    is_met_and_unread(&watched, bundle(&frames));
     assert_eq!(frames[0]["correlationId"], *id);
     let half = frames.len() / 2;
     let after = system.run(
@@ -309,7 +309,7 @@ fn killed_wherever_it_is_a_run_goes_on_and_who_watches_misses_nothing() {
         lines.extend(finished.stdout.lines().map(str::to_owned));
         let frames = frames_in(&lines.join("\n"));
         keep_the_rules(&frames);
-        is_met_and_unread(&finished, &bundle(&frames));
+        is_met_and_unread(&finished, bundle(&frames));
         let drafts = handed_to(&frames);
         let drafts = drafts
             .iter()
