@@ -28,7 +28,7 @@ pub(crate) use cortex::Cortex;
 pub(crate) use executor::{Executor, ExecutorCommand, Executors, MaxExecutors, ServeExecutors};
 pub(crate) use log::Log;
 pub(crate) use mcp::Mcp;
-pub(crate) use runs::{Answer, CortexAt, DisplayFlags, Form, Limits, Run, Runs};
+pub(crate) use runs::{Answer, CortexAt, DisplayFlags, Form, IdempotencyKey, Limits, Run, Runs};
 pub(crate) use workflow::{Workflow, WorkflowRun, WorkflowServe};
 
 use self::layers::Layers;

@@ -238,6 +238,38 @@ output: ${print.output.text}
     }
 }
 
+/// The question is asked by another agent, the executor of the run within, and told by the one that was called.
+///
+/// spec: EXE-2.2
+#[test]
+fn a_question_of_a_run_within_a_run_is_told_to_the_caller_of_the_outer_one() {
+    let system = System::bare(free_address());
+    let _up = system.start_durable_up();
+    let flow = "\
+steps:
+  outer:
+    workflow:
+      steps:
+        inner: { workflow: { steps: { may: { approve: Print it? } }, output: printed } }
+      output: ${inner.output}
+output: { text: '${outer.output}' }
+";
+    let _served = serve(&system, &[("press.yaml", flow)]);
+    system.wait_online("press");
+    let call = system.ask("press", "the-task", "go");
+    let shown = told(&system, "the-task", "waits for a person: Print it?");
+    let asked = system.json(&["runs", "approve", "--json"]);
+    assert_eq!(asked.len(), 1, "it is asked once: {asked:?}");
+    let (_, command) = shown.split_once("`agenthub ").expect("a command");
+    let (command, _) = command.split_once('`').expect("its end");
+    let allowed = system.run(&command.split(' ').collect::<Vec<_>>(), "");
+    assert_eq!(allowed.code, Some(0), "{allowed:?}");
+    let done = call.wait();
+    assert!(done.stdout.contains("printed"), "{done:?}");
+    assert_eq!(done.stderr.matches("? Print it?").count(), 1, "{done:?}");
+    assert!(done.stderr.contains("--agent workflows"), "{done:?}");
+}
+
 /// The task, once it has told this.
 fn told(system: &System, task: &str, part: &str) -> String {
     eventually(&format!("the caller is told: {part}"), || {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use agenthub_terminal::complete;
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::ArgValueCompleter;
+use uuid::Uuid;
 
 use super::{Folder, Hub, Json, Layer, Layers, Model};
 
@@ -42,9 +43,8 @@ pub(crate) struct Run {
     pub(crate) series: Option<String>,
     #[command(flatten)]
     pub(crate) limits: Limits,
-    /// The same key and brief start one run, however often
-    #[arg(long, value_name = "KEY")]
-    pub(crate) idempotency_key: Option<String>,
+    #[command(flatten)]
+    pub(crate) key: IdempotencyKey,
     /// Prints the run's id and leaves it running
     #[arg(long, conflicts_with_all = ["json", "output"])]
     pub(crate) detach: bool,
@@ -59,6 +59,22 @@ pub(crate) struct Run {
     pub(crate) model: Model,
     #[command(flatten)]
     pub(crate) folder: Folder,
+}
+
+/// What makes a request for a run the same one again.
+#[derive(Debug, Args)]
+pub(crate) struct IdempotencyKey {
+    /// The same key and request start one run, however often
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+}
+
+impl IdempotencyKey {
+    /// The key, or one of this call alone, so that what is sent again because the answer was lost starts no second run.
+    pub(crate) fn of_call(&self) -> String {
+        let given = self.idempotency_key.clone();
+        given.unwrap_or_else(|| Uuid::now_v7().to_string())
+    }
 }
 
 /// Limits of a run.
@@ -208,9 +224,8 @@ pub(crate) enum Runs {
         /// Another input: a file of YAML or JSON, JSON itself, or - for standard input
         #[arg(long, value_name = "FILE|JSON")]
         input: Option<String>,
-        /// The same key and request start one run, however often
-        #[arg(long, value_name = "KEY")]
-        idempotency_key: Option<String>,
+        #[command(flatten)]
+        key: IdempotencyKey,
         #[command(flatten)]
         at: CortexAt,
         #[command(flatten)]

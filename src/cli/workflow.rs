@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use agenthub_workflow::cli::{Serve, WorkflowCommand};
 use clap::{Args, Subcommand};
 
-use super::{CortexAt, DisplayFlags, Folder, Hub, Keep, Layer, Layers, Model};
+use super::{CortexAt, DisplayFlags, Folder, Hub, IdempotencyKey, Keep, Layer, Layers, Model};
 
 /// `agenthub workflow`
 #[derive(Debug, Subcommand)]
@@ -29,9 +29,8 @@ pub(crate) struct WorkflowRun {
     /// The input: a file of YAML or JSON, JSON itself, or - for standard input
     #[arg(long, value_name = "FILE|JSON")]
     pub(crate) input: Option<String>,
-    /// The same key, workflow and input start one run, however often
-    #[arg(long, value_name = "KEY")]
-    pub(crate) idempotency_key: Option<String>,
+    #[command(flatten)]
+    pub(crate) key: IdempotencyKey,
     /// Prints the run's id and leaves it running
     #[arg(long, conflicts_with_all = ["json", "output"])]
     pub(crate) detach: bool,

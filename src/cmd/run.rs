@@ -10,7 +10,6 @@ use agenthub_terminal::{
 };
 use anyhow::anyhow;
 use tokio::time::{Instant, sleep};
-use uuid::Uuid;
 
 use super::{
     asking::Asking,
@@ -76,11 +75,7 @@ fn request(source: Option<&Source>, args: &Run) -> anyhow::Result<StartRunReques
             ..request.budget.unwrap_or_default()
         });
     }
-    request.idempotency_key = match &args.idempotency_key {
-        Some(key) => key.clone(),
-        // What is sent again because the answer was lost starts no second run.
-        None => Uuid::now_v7().to_string(),
-    };
+    request.idempotency_key = args.key.of_call();
     Ok(request)
 }
 

@@ -127,7 +127,7 @@ pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitC
             id,
             from,
             input,
-            idempotency_key,
+            key,
             json,
             ..
         } => {
@@ -143,7 +143,7 @@ pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitC
                 id: run_id(&line, id).await?,
                 from: from.unwrap_or_default(),
                 input,
-                idempotency_key: idempotency_key.unwrap_or_default(),
+                idempotency_key: key.of_call(),
             };
             let run = match line.retry(request).await {
                 Err(Trouble::Invalid { why, .. }) => return Err(WrongUsage(why).into()),

@@ -10,7 +10,6 @@ use agenthub_workflow::{
     cli::{self as workflow, Checked},
 };
 use serde_json::Value;
-use uuid::Uuid;
 
 use super::{CLIENT_LEVEL, asking::Asking, run as runs_of_briefs, sop::Files};
 use crate::{
@@ -117,11 +116,7 @@ async fn carry_out(args: &WorkflowRun, settings: &Settings) -> anyhow::Result<Ex
         let request = StartRunRequest {
             workflow: fields(workflow),
             input: fields(input),
-            idempotency_key: match &args.idempotency_key {
-                Some(key) => key.clone(),
-                // What is sent again because the answer was lost starts no second run.
-                None => Uuid::now_v7().to_string(),
-            },
+            idempotency_key: args.key.of_call(),
             ..StartRunRequest::default()
         };
         runs_of_briefs::start(line, request, None).await

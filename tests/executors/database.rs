@@ -1,18 +1,26 @@
 //! Executors whose runs are in PostgreSQL. They run if `AGENTHUB_TEST_POSTGRES` names a server (`.ci/run` starts one).
 
+mod tls;
+
 use std::{env, path::PathBuf, slice::from_ref};
 
 use super::*;
+
+/// The server's connection string.
+fn server() -> Option<String> {
+    let server = env::var("AGENTHUB_TEST_POSTGRES").ok();
+    if server.is_none() {
+        eprintln!("skipped: AGENTHUB_TEST_POSTGRES names no server");
+    }
+    server
+}
 
 /// Each process has a data folder of its own, as on a machine of its own.
 ///
 /// spec: EXE-1.4, EXE-4.1, EXE-4.3, EXE-4.4
 #[test]
 fn runs_in_a_database_are_shown_and_go_on_on_another_machine() {
-    let Ok(server) = env::var("AGENTHUB_TEST_POSTGRES") else {
-        eprintln!("skipped: AGENTHUB_TEST_POSTGRES names no server");
-        return;
-    };
+    let Some(server) = server() else { return };
     let journal = PathBuf::from(server);
     let system = System::bare(free_address());
     let _broker = system.start_durable_broker();
@@ -67,4 +75,32 @@ fn runs_in_a_database_are_shown_and_go_on_on_another_machine() {
         (1, 1, 2),
         "{times:?}"
     );
+}
+
+/// A server whose certificate nobody vouches for is told nothing.
+///
+/// spec: EXE-4.1
+#[test]
+fn runs_go_to_a_database_over_tls_whose_certificate_is_checked() {
+    let Some(server) = server() else { return };
+    let system = System::bare(free_address());
+    let _broker = system.start_durable_broker();
+    let tls = tls::Front::start(&server, system.folder());
+    let journal = PathBuf::from(tls.connection());
+    let known = tls.certificate().to_owned();
+    let unknown = system.folder().join("no.pem");
+    fs::write(&unknown, "").expect("the folder is ours");
+    let start = |trusted: &PathBuf, args: &[&str]| {
+        let environment = [("AGENTHUB_JOURNAL", &journal), ("SSL_CERT_FILE", trusted)];
+        Process::start_in(&environment, system.folder(), &system.hub(), args)
+    };
+    let serve = ["executor", "serve", "--json"];
+    let refused = start(&unknown, &serve).wait();
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("certificate"), "{refused:?}");
+    assert_eq!(tls.connections(), 0, "TLS was not established");
+
+    let serving = start(&known, &serve);
+    serving.line("what it serves");
+    assert!(tls.connections() > 0, "it is there over TLS");
 }

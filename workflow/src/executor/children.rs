@@ -7,6 +7,8 @@ use agenthub_sdk::{
 };
 use tokio::sync::OnceCell;
 
+use super::progress::Progress;
+
 /// The client that asks for such runs. It connects when the first one is asked for.
 #[derive(Debug)]
 pub(super) struct Children {
@@ -46,19 +48,24 @@ impl Children {
         })
     }
 
-    /// Asks for a run on behalf of this task's, and waits for what comes of it.
+    /// Asks for a run on behalf of this task's, and waits for what comes of it. Its questions to people are passed on.
     pub(super) async fn carry_out(
         &self,
         task: &TaskContext,
         sent: &SentHandoff,
+        progress: &Progress,
     ) -> Result<DelegationResult, EffectFailure> {
         let caller = self.caller(task).await?;
         let delegation = Delegation::of(sent)
             .hops(task.routing().hops.saturating_add(1))
             .parent_task_id(task.task_id())
             .trace(task.trace());
-        let handed = caller.hand_over(delegation, task.is_taken_up()).await?;
-        Ok(handed.on_behalf_of(task).ended().await)
+        let mut handed = caller.hand_over(delegation, task.is_taken_up()).await?;
+        let updates = handed.updates();
+        tokio::select! {
+            ended = handed.on_behalf_of(task).ended() => Ok(ended),
+            never = progress.pass_on(updates) => match never {},
+        }
     }
 
     /// Calls such a run back.

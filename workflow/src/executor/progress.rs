@@ -1,12 +1,16 @@
-//! The steps of a run as statuses of its task, for whoever called the workflow.
+//! The steps of a run and its questions to people, also those of the runs within it, as statuses of its task, for whoever called the
+//! workflow.
 
 use std::{
+    convert::Infallible,
+    future::pending,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use agenthub_sdk::{
-    TaskContext, TaskUpdate,
+    TaskContext, TaskUpdate, Update, Updates,
+    proto::{a2a::TaskStatus, agenthub::TaskStatusUpdateEvent, json},
     runs::{RunEvent, StepRequest, StepResult, workflow_step::StepEnd},
 };
 use serde_json::json;
@@ -34,9 +38,14 @@ enum Job {
     Mark(oneshot::Sender<()>),
 }
 
+/// Key of a status's metadata with the question of a run to a person.
+const APPROVAL: &str = "approval";
+
 /// Publishes lines one after the other, beside the run. Dropping it ends it at once.
 pub(super) struct Progress {
     task: TaskContext,
+    /// False if only questions to people are published.
+    tells_steps: bool,
     publishing: Mutex<Option<Publishing>>,
 }
 
@@ -46,9 +55,19 @@ struct Publishing {
 }
 
 impl Progress {
-    pub(super) fn new(task: TaskContext) -> Self {
+    /// For a caller that is to see the steps.
+    pub(super) fn of_steps(task: TaskContext) -> Self {
+        Self {
+            tells_steps: true,
+            ..Self::of_questions(task)
+        }
+    }
+
+    /// For a caller that sees the steps elsewhere.
+    pub(super) fn of_questions(task: TaskContext) -> Self {
         Self {
             task,
+            tells_steps: false,
             publishing: Mutex::default(),
         }
     }
@@ -56,14 +75,31 @@ impl Progress {
     /// Publishes the line of an event, if it has one. Never waits.
     pub(super) fn show(&self, event: &RunEvent) {
         let agent = self.task.client().agent_id();
-        if let Some(line) = line(event, self.task.run_id().as_str(), agent) {
-            self.give(Job::Line(line));
+        let run = self.task.run_id();
+        let line = || line(event).map(TaskUpdate::from);
+        let told = question(event, run.as_str(), agent);
+        if let Some(told) = told.or_else(|| line().filter(|_| self.tells_steps)) {
+            self.give(Job::Line(told));
         }
     }
 
-    /// Publishes a line of its own. Never waits.
+    /// Publishes a line of its own, where steps are told. Never waits.
     pub(super) fn say(&self, line: String) {
-        self.give(Job::Line(line.into()));
+        if self.tells_steps {
+            self.give(Job::Line(line.into()));
+        }
+    }
+
+    /// Passes the questions of a run within this one on. Never ends.
+    pub(super) async fn pass_on(&self, mut updates: Updates) -> Infallible {
+        while let Some(update) = updates.next().await {
+            if let Update::Status(status) = update
+                && let Some(question) = asked(&status)
+            {
+                self.give(Job::Line(question));
+            }
+        }
+        pending().await
     }
 
     /// Waits until all lines have been published, for at most 2 s.
@@ -132,42 +168,57 @@ async fn next_lines(
     }
 }
 
-/// The line of an event: a step goes out to an agent or a person, or comes back.
-fn line(event: &RunEvent, run: &str, agent: &str) -> Option<TaskUpdate> {
-    let text: String = match event {
+/// The question of an event to a person, with what answers it.
+fn question(event: &RunEvent, run: &str, agent: &str) -> Option<TaskUpdate> {
+    let RunEvent::StepBegun {
+        step,
+        what: StepRequest::ApprovalAsked(approval),
+        ..
+    } = event
+    else {
+        return None;
+    };
+    let question = approval.arguments["question"].as_str();
+    let question = cut(question.unwrap_or_default());
+    let id = &approval.id;
+    // The agent is named, as Cortex may not know the folder with its runs.
+    let text = format!(
+        "Step {step} waits for a person: {question} (`agenthub runs approve {run} {id} --agent {agent}` allows it, \
+         `refuse` in place of `approve` does not; a message in this task is no answer)"
+    );
+    let approval = json!({
+        "run": run,
+        "id": id,
+        "agent": agent,
+        "step": approval.subject,
+        "question": question,
+    });
+    Some(TaskUpdate::new(text).metadata(APPROVAL, approval))
+}
+
+/// The question of another run that a status tells, to tell it again.
+fn asked(status: &TaskStatusUpdateEvent) -> Option<TaskUpdate> {
+    let metadata = json::from_struct(status.metadata.as_ref()?);
+    let approval = metadata.get(APPROVAL).filter(|a| a.is_object())?;
+    let text = status.status.as_ref().map(TaskStatus::text);
+    Some(TaskUpdate::new(text.unwrap_or_default()).metadata(APPROVAL, approval.clone()))
+}
+
+/// The line of an event: a step goes out to an agent, or comes back from one or from a person.
+fn line(event: &RunEvent) -> Option<String> {
+    Some(match event {
         RunEvent::StepBegun {
             step,
             attempt,
-            what,
+            what: StepRequest::Delegated(sent),
             ..
-        } => match what {
-            StepRequest::Delegated(sent) => {
-                let agent = &sent.handoff.agent;
-                match attempt {
-                    1 => format!("Step {step}: {agent} is asked"),
-                    n => format!("Step {step}: {agent} is asked, attempt {n}"),
-                }
+        } => {
+            let agent = &sent.handoff.agent;
+            match attempt {
+                1 => format!("Step {step}: {agent} is asked"),
+                n => format!("Step {step}: {agent} is asked, attempt {n}"),
             }
-            StepRequest::ApprovalAsked(approval) => {
-                let question = approval.arguments["question"].as_str();
-                let question = cut(question.unwrap_or_default());
-                let id = &approval.id;
-                // The agent is named, as Cortex may not know the folder with its runs.
-                let text = format!(
-                    "Step {step} waits for a person: {question} (`agenthub runs approve {run} {id} --agent {agent}` allows it, \
-                     `refuse` in place of `approve` does not; a message in this task is no answer)"
-                );
-                let approval = json!({
-                    "run": run,
-                    "id": id,
-                    "agent": agent,
-                    "step": approval.subject,
-                    "question": question,
-                });
-                return Some(TaskUpdate::new(text).metadata("approval", approval));
-            }
-            _ => return None,
-        },
+        }
         RunEvent::StepEnded { step, result, .. } => match (result, StepEnd::of(result)) {
             (StepResult::Decided(decision), _) => match decision.approved {
                 true => format!("Step {step} is allowed"),
@@ -183,8 +234,7 @@ fn line(event: &RunEvent, run: &str, agent: &str) -> Option<TaskUpdate> {
             _ => return None,
         },
         _ => return None,
-    };
-    Some(text.into())
+    })
 }
 
 fn cut(question: &str) -> String {

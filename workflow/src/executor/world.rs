@@ -39,8 +39,8 @@ pub(super) struct RunWorld {
     task: TaskContext,
     /// Tells the monitoring topic.
     monitor: Monitor,
-    /// Shows the steps to the caller, where the caller is to see them.
-    progress: Option<Progress>,
+    /// Tells the caller.
+    progress: Progress,
     breakers: Arc<Breakers>,
     /// Asks for the runs of workflows that are steps, where this agent itself carries them out; elsewhere another agent is asked.
     children: Option<Arc<Children>>,
@@ -59,9 +59,9 @@ impl RunWorld {
         let request = task.data().unwrap_or_default();
         Self {
             settings: breakers_of(&request["workflow"]),
+            progress: Progress::of_questions(task.clone()),
             task,
             monitor,
-            progress: None,
             breakers,
             children: Some(children),
         }
@@ -76,7 +76,7 @@ impl RunWorld {
     ) -> Self {
         Self {
             settings: breakers_of(workflow),
-            progress: Some(Progress::new(task.clone())),
+            progress: Progress::of_steps(task.clone()),
             task,
             monitor,
             breakers,
@@ -128,7 +128,7 @@ impl RunWorld {
                 },
                 ..sent.clone()
             };
-            return children.carry_out(&self.task, &sent).await;
+            return children.carry_out(&self.task, &sent, &self.progress).await;
         }
         let sent = self.addressed(sent);
         match is_undo(step) {
@@ -139,13 +139,15 @@ impl RunWorld {
 
     /// Hands a request over and waits for what comes of it.
     async fn asked(&self, sent: &SentHandoff) -> Result<DelegationResult, EffectFailure> {
-        let handed = self.task.hand_over(sent).await?;
+        let mut handed = self.task.hand_over(sent).await?;
+        let updates = handed.updates();
         let agent = &sent.handoff.agent;
         let directory = self.task.client().directory();
         tokio::select! {
             biased;
             delegated = handed.ended() => Ok(delegated),
             never = self.watch(agent) => match never {},
+            never = self.progress.pass_on(updates) => match never {},
             () = directory.gone(agent) => {
                 self.task.recall(sent).await;
                 Ok(away(agent, format!("{agent} went away")))
@@ -155,9 +157,6 @@ impl RunWorld {
 
     /// Tells the caller that an agent which is asked has been away for a moment. Never ends.
     async fn watch(&self, agent: &str) -> Infallible {
-        let Some(progress) = &self.progress else {
-            return pending().await;
-        };
         let directory = self.task.client().directory();
         let mut changed = directory.changed();
         loop {
@@ -165,7 +164,7 @@ impl RunWorld {
             if is_away() {
                 sleep(SILENCE).await;
                 if is_away() {
-                    progress.say(format!(
+                    self.progress.say(format!(
                         "{agent} is offline: it is waited for, and its step fails if it does not come back"
                     ));
                 }
@@ -304,17 +303,15 @@ impl World for RunWorld {
 
     /// spec: EXE-3.3, EXE-8.1, EXE-8.2, EXE-8.3
     fn show(&self, entry: &Entry, again: bool) {
-        if let Some(progress) = self.progress.as_ref().filter(|_| !again) {
-            progress.show(&entry.event);
+        if !again {
+            self.progress.show(&entry.event);
         }
         tracing::debug!(run = %self.task.run_id(), seq = entry.seq, "a workflow has gone on");
         self.monitor.show(entry, again);
     }
 
     async fn conclude(&self, outcome: &RunOutcome, spent: Spent) -> Result<(), EffectFailure> {
-        if let Some(progress) = &self.progress {
-            progress.caught_up().await;
-        }
+        self.progress.caught_up().await;
         tracing::info!(run = %self.task.run_id(), ended = outcome.label(), calls = spent.calls, "a workflow ended");
         // spec: EXE-8.5
         self.monitor.finish().await

@@ -1,10 +1,12 @@
 //! Connections to PostgreSQL, and the deadline of calls over them.
 
-use std::{error::Error as _, time::Duration};
+use std::{error::Error as _, sync::Arc, time::Duration};
 
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use tokio::time::timeout;
-use tokio_postgres::{Config, NoTls, Row, types::ToSql};
+use tokio_postgres::{Config, NoTls, Row, config::SslMode, types::ToSql};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::JournalError;
 
@@ -42,7 +44,10 @@ impl Connections {
         let recycling = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
         };
-        let manager = Manager::from_config(config, NoTls, recycling);
+        let manager = match config.get_ssl_mode() {
+            SslMode::Require => Manager::from_config(config, tls(), recycling),
+            _ => Manager::from_config(config, NoTls, recycling),
+        };
         Pool::builder(manager)
             .max_size(CONNECTIONS)
             .runtime(Runtime::Tokio1)
@@ -81,6 +86,22 @@ impl Connections {
         let changed = client.execute(&statement, with).await;
         changed.map_err(|error| unavailable(&error))
     }
+}
+
+/// TLS with servers whose certificates this system trusts, or the file that `SSL_CERT_FILE` names.
+fn tls() -> MakeRustlsConnect {
+    let found = rustls_native_certs::load_native_certs();
+    for error in &found.errors {
+        tracing::warn!(%error, "a certificate of this system cannot be read");
+    }
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(found.certs);
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("ring has the default versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    MakeRustlsConnect::new(config)
 }
 
 /// The result of a call within [`DEADLINE`].
