@@ -316,7 +316,7 @@ mod tests {
         let why = || "why".to_owned();
         let cases = [
             (done("hello"), "a says: hello"),
-            (done(""), "a has done it and says nothing."),
+            (done(""), "a ended without an error and gave no output."),
             (without(End::Failed(why())), "a failed: why"),
             (
                 without(End::Rejected(why())),

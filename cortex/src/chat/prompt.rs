@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 pub(crate) use agents::{Agents, Named, Present};
 
 use super::{decision, outcome::TaskOutcome};
+use crate::origin::CORTEX;
 
 const SYSTEM: &str = include_str!("../../prompts/system.md");
 const JSON: &str = include_str!("../../prompts/answer_json.md");
@@ -87,7 +88,10 @@ impl Prompt<'_> {
             let value = json!({"answer": rejected.answer, "reason": rejected.reason});
             messages.push(PromptMessage::data("rejected", value));
         }
-        let request = Request::new(messages);
+        let request = Request {
+            agent: CORTEX.to_owned(),
+            ..Request::new(messages)
+        };
         match self.calls_tools {
             true => Request {
                 tools: self.tools(),

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::addressed::{nobody_called, unknown, unknown_part};
 use super::attached::Attached;
-use super::outright::{Outright, UNCHECKED};
+use super::outright::{Outright, UNCHECKED, misfit};
 use super::sums;
 use super::words::{FORBIDDING, asks_who_it_is, may_forbid};
 use super::{MAX_LISTED, how_to_configure};
@@ -41,7 +41,8 @@ pub(super) fn decide(request: &Request, words: &str) -> (Value, Option<Undone>) 
     if !results.is_empty() {
         let told = results.iter().map(Outcome::told);
         let is_unchecked = unknown.is_empty() && !is_stated(&results, outright.as_ref());
-        let open = open(request, is_unchecked);
+        let advice = is_unchecked.then(|| advice(request, words, &agents, &cards));
+        let open = open(request, advice);
         let left_out: Vec<String> = unknown_part(&unknown).into_iter().chain(open).collect();
         let undone = (!left_out.is_empty()).then_some(Undone::Part);
         let mut told = told.collect::<Vec<String>>().join("\n");
@@ -132,7 +133,7 @@ fn handed_outright<'a>(
     agents: &'a [Agent],
     cards: &[Card<'a>],
 ) -> Option<Handed<'a>> {
-    let outright = Outright::of(words, cards)?;
+    let outright = Outright::of(words, cards, &request.agent)?;
     let agent = &agents[outright.card];
     let skill = outright.skill.map(|skill| &agent.skills[skill]);
     let task_type = match (skill, &agent.task_types[..]) {
@@ -142,17 +143,40 @@ fn handed_outright<'a>(
         // Which of them is meant is a guess.
         (None, _) => return None,
     };
-    let payload = match skill.and_then(|skill| skill.input_schema.as_ref()) {
-        Some(schema) => outright.input(schema)?,
-        None => outright
-            .text()
-            .map(|_| Map::from_iter([("text".to_owned(), words.into())]))?,
-    };
+    let payload = payload(&outright, skill, words)?;
     Attached::of(request).is_empty().then_some(Handed {
         agent: &agent.id,
         task_type,
         payload,
     })
+}
+
+/// The stated as the skill takes it: as its input, or as words.
+fn payload(
+    outright: &Outright<'_>,
+    skill: Option<&AgentSkill>,
+    words: &str,
+) -> Option<Map<String, Value>> {
+    match skill.and_then(|skill| skill.input_schema.as_ref()) {
+        Some(schema) => outright.input(schema),
+        None => outright
+            .text()
+            .map(|_| Map::from_iter([("text".to_owned(), words.into())])),
+    }
+}
+
+/// The sentence on words that nobody looked at: how to state them outright, or why what they state is no input of whoever they name.
+fn advice(request: &Request, words: &str, agents: &[Agent], cards: &[Card<'_>]) -> String {
+    let outright = Outright::of(words, cards, &request.agent);
+    let is_misfit = outright.and_then(|outright| {
+        let agent = &agents[outright.card];
+        let skill = outright.skill.map(|skill| &agent.skills[skill]);
+        let name = skill.map_or(&agent.id, |skill| &skill.id);
+        let schema = skill.and_then(|skill| skill.input_schema.as_ref());
+        let is_taken = payload(&outright, skill, words).is_some();
+        (!is_taken).then(|| misfit(name, schema))
+    });
+    is_misfit.unwrap_or_else(|| UNCHECKED.to_owned())
 }
 
 /// True if the results hold nothing but that of the task that was stated outright, or nothing that was done.
@@ -164,9 +188,8 @@ fn is_stated(results: &[Outcome], outright: Option<&Handed<'_>>) -> bool {
     }
 }
 
-/// The sentences on what of the request nobody looked at: its words, if they are unchecked, and the data that came with them.
-fn open(request: &Request, is_unchecked: bool) -> Option<String> {
-    let of_words = is_unchecked.then(|| UNCHECKED.to_owned());
+/// The sentences on what of the request nobody looked at: that on its words, if they are unchecked, and on the data that came with them.
+fn open(request: &Request, of_words: Option<String>) -> Option<String> {
     let attached = Attached::of(request);
     let of_data = [attached.handed_on(), attached.left_out()];
     let open = of_words.into_iter().chain(of_data.into_iter().flatten());
@@ -378,7 +401,7 @@ impl Outcome {
             "completed" => {
                 return match text {
                     Some(text) => format!("{agent} says: {text}"),
-                    None => format!("{agent} has done it and says nothing."),
+                    None => no_output(agent),
                 };
             }
             "rejected" => "does not take this task",
@@ -394,6 +417,11 @@ impl Outcome {
             None => format!("{agent} {verb}."),
         }
     }
+}
+
+/// Sentence on a program or an agent that gave nothing.
+pub(super) fn no_output(who: &str) -> String {
+    format!("{who} ended without an error and gave no output.")
 }
 
 #[cfg(test)]

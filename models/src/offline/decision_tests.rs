@@ -261,7 +261,7 @@ fn what_is_left_undone_is_declared() {
             .messages
             .push(PromptMessage::data("results", results));
         assert_eq!(
-            response(&request).contains(UNCHECKED),
+            response(&request).contains("no language model checked"),
             declared(&request).is_some()
         );
         declared(&request)
@@ -280,6 +280,7 @@ fn what_is_left_undone_is_declared() {
         "echo {\"text\": \"hello\"}",
         "echo text=hello",
         "tell agent_echo \"hello\"",
+        "can't you echo \"hello\"",
     ] {
         assert_eq!(answered(free), Some(Undone::Part), "{free}");
     }
@@ -310,6 +311,71 @@ fn what_is_stated_outright_is_handed_to_the_one_that_is_named() {
         payload(words),
         Some(json!({ "text": words })),
         "that is no input of it"
+    );
+}
+
+/// spec: ORC-2.1
+#[test]
+fn the_one_who_decides_may_be_addressed_by_its_own_name() {
+    let words = "ask agent_lead to echo \"hello\"";
+    let mut request = request(words);
+    request.agent = "agent_lead".to_owned();
+    assert_eq!(actions(&request)[0]["targetAgent"], "agent_echo");
+    let results = json!([{"agent": "agent_echo", "state": "completed", "text": "Echo"}]);
+    request
+        .messages
+        .push(PromptMessage::data("results", results));
+    assert_eq!(decide(&request, words).1, None);
+}
+
+/// spec: ORC-2.1
+#[test]
+fn what_is_stated_and_is_no_input_of_the_named_is_told_with_what_it_takes() {
+    let agents = json!([
+        {"id": "brewer", "skills": [{"id": "brew", "input_schema": {"properties": {"beer": {"type": "string"}}, "required": ["beer"]}}]},
+        {"id": "agent_echo", "skills": [{"id": "echo"}]},
+    ]);
+    for (words, agent, told) in [
+        (
+            "echo text=hi",
+            "agent_echo",
+            "does not fit echo: its card names no inputs",
+        ),
+        (
+            "brew beer=pale colour=red",
+            "brewer",
+            "does not fit brew: its inputs are beer (string, required).",
+        ),
+        (
+            "brewer size=7",
+            "brewer",
+            "does not fit brew: its inputs are beer (string, required).",
+        ),
+    ] {
+        let mut request = request(words);
+        request.messages[1] = PromptMessage::data("agents", agents.clone());
+        let results = json!([{"agent": agent, "state": "completed", "text": "Done"}]);
+        request
+            .messages
+            .push(PromptMessage::data("results", results));
+        let said = response(&request);
+        assert!(said.contains(told), "{words}: {said}");
+        assert!(!said.contains("To state it outright"), "{words}: {said}");
+        assert_eq!(decide(&request, words).1, Some(Undone::Part), "{words}");
+    }
+}
+
+/// spec: ORC-2.1
+#[test]
+fn an_agent_that_ended_without_output_is_not_said_to_have_done_more() {
+    let mut request = request("echo \"hello\"");
+    let results = json!([{"agent": "agent_echo", "state": "completed", "text": ""}]);
+    request
+        .messages
+        .push(PromptMessage::data("results", results));
+    assert_eq!(
+        response(&request),
+        "agent_echo ended without an error and gave no output."
     );
 }
 

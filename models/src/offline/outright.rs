@@ -3,14 +3,20 @@
 //! The words are one name of an agent, a tool or a skill, and behind it one quotation, one JSON object, or pairs `name=value`. An address
 //! ("please", "ask NAME to") may stand before the name; nothing else stands before, between or behind.
 
+mod given;
+mod strict;
+
 use serde_json::{Map, Value};
 
-use super::stated::quotation;
 use crate::relevance::{Card, names};
+use given::Given;
 
 /// Said with an answer to any other request.
 pub(super) const UNCHECKED: &str = "(Matched by words: no language model checked that this is what was asked. To state it outright, \
     put a text in quotation marks behind a name, or name=value.)";
+
+/// Names of inputs that are told.
+const MAX_INPUTS: usize = 12;
 
 /// Parsed request.
 #[derive(Debug, PartialEq)]
@@ -22,16 +28,10 @@ pub(super) struct Outright<'w> {
     given: Given<'w>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-enum Given<'w> {
-    Text(&'w str),
-    Object(Map<String, Value>),
-    Pairs(Vec<(&'w str, &'w str)>),
-}
-
 impl<'w> Outright<'w> {
-    /// Reads the words; `None` if they say anything besides, or if a name is that of several.
-    pub(super) fn of(words: &'w str, cards: &[Card<'_>]) -> Option<Self> {
+    /// Reads the words, which may address the one who answers by `own`, a name of its; `None` if they say anything besides, or if a name is
+    /// that of several.
+    pub(super) fn of(words: &'w str, cards: &[Card<'_>], own: &str) -> Option<Self> {
         let words = words.trim();
         let words = after("please", words).unwrap_or(words);
         let all: Vec<usize> = (0..cards.len()).collect();
@@ -40,9 +40,18 @@ impl<'w> Outright<'w> {
         };
         named(asked, cards, &all).or_else(|| {
             let (who, errand) = split(asked, "to")?;
-            let is_asked = |at: &usize| own_names(&cards[*at]).any(|name| same(&name, who));
-            let asked: Vec<usize> = all.iter().copied().filter(is_asked).collect();
-            (asked.len() == 1).then(|| named(errand, cards, &asked))?
+            let goes_by = |card: &Card<'_>| own_names(card).any(|name| same(&name, who));
+            let asked = all.iter().copied().filter(|at| goes_by(&cards[*at]));
+            let asked: Vec<usize> = asked.collect();
+            let own = Card {
+                id: own,
+                ..Card::default()
+            };
+            match asked.len() {
+                0 if goes_by(&own) => named(errand, cards, &all),
+                1 => named(errand, cards, &asked),
+                _ => None,
+            }
         })
     }
 
@@ -56,35 +65,21 @@ impl<'w> Outright<'w> {
 
     /// The given as input of this schema, unchanged; `None` if the schema has no place for a part of it, or requires more.
     pub(super) fn input(&self, schema: &Value) -> Option<Map<String, Value>> {
-        let properties = schema["properties"].as_object()?;
-        let required = schema["required"].as_array().into_iter().flatten();
-        let required: Vec<&str> = required.filter_map(Value::as_str).collect();
-        let input = match &self.given {
-            Given::Text(text) => {
-                let name = match (&required[..], properties.len()) {
-                    ([one], _) => (*one).to_owned(),
-                    ([], 1) => properties.keys().next()?.clone(),
-                    _ => return None,
-                };
-                let is_text = properties.get(&name).is_some_and(takes_text);
-                is_text.then(|| Map::from_iter([(name, Value::from(*text))]))?
-            }
-            Given::Object(object) => object.clone(),
-            Given::Pairs(pairs) => {
-                let value = |(name, text): &(&str, &str)| {
-                    let value = match takes_text(properties.get(*name)?) {
-                        true => Value::from(*text),
-                        false => serde_json::from_str(text).ok()?,
-                    };
-                    Some(((*name).to_owned(), value))
-                };
-                pairs.iter().map(value).collect::<Option<_>>()?
-            }
-        };
-        let is_taken = input.keys().all(|name| properties.contains_key(name))
-            && required.iter().all(|name| input.contains_key(*name));
-        is_taken.then_some(input)
+        self.given.input(schema)
     }
+}
+
+/// Said in place of [`UNCHECKED`] where `name` has no place for what was stated: the inputs that this schema has, or words alone.
+pub(super) fn misfit(name: &str, schema: Option<&Value>) -> String {
+    let schema = schema.filter(|schema| schema["properties"].is_object());
+    let taken = match schema {
+        Some(schema) => format!("its inputs are {}", given::inputs(schema, MAX_INPUTS)),
+        None => "its card names no inputs, so a text in quotation marks is all that can be stated"
+            .to_owned(),
+    };
+    format!(
+        "(Matched by words: no language model checked that this is what was asked. What stands behind the name does not fit {name}: {taken}.)"
+    )
 }
 
 /// The one of the cards that are asked with whose name these words begin, else the one that has a skill of that name.
@@ -92,11 +87,11 @@ fn named<'w>(words: &'w str, cards: &[Card<'_>], asked: &[usize]) -> Option<Outr
     let mut of_agents = Vec::new();
     let mut of_skills = Vec::new();
     for (card, known) in asked.iter().map(|at| (*at, &cards[*at])) {
-        let found = own_names(known).find_map(|name| given(after(&name, words)?));
+        let found = own_names(known).find_map(|name| Given::read(after(&name, words)?));
         of_agents.extend(found.map(|given| (card, given)));
         for (skill, own) in known.skills.iter().enumerate() {
             let mut names = [own.id, own.name].into_iter();
-            let found = names.find_map(|name| given(after(name, words)?));
+            let found = names.find_map(|name| Given::read(after(name, words)?));
             of_skills.extend(found.map(|given| Outright {
                 card,
                 skill: Some(skill),
@@ -143,67 +138,8 @@ fn same(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-fn given(text: &str) -> Option<Given<'_>> {
-    let object = || serde_json::from_str(text).ok().map(Given::Object);
-    let pairs = || pairs(text).map(Given::Pairs);
-    only_quotation(text)
-        .map(Given::Text)
-        .or_else(object)
-        .or_else(pairs)
-}
-
-/// The quotation that is all of the text. None has a mark of its own kind within.
-fn only_quotation(text: &str) -> Option<&str> {
-    let quoted = quotation(text)?;
-    let (first, last) = (text.chars().next()?, text.chars().next_back()?);
-    let is_all = text.len() == first.len_utf8() + quoted.len() + last.len_utf8();
-    (is_all && !quoted.contains([first, last])).then_some(quoted)
-}
-
-/// The pairs that are all of the text, with white space between; no name comes twice.
-fn pairs(text: &str) -> Option<Vec<(&str, &str)>> {
-    let mut pairs: Vec<(&str, &str)> = Vec::new();
-    let mut rest = text.trim();
-    while !rest.is_empty() {
-        let (name, behind) = rest.split_once('=')?;
-        let is_name = !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c == '"');
-        let quoted = quotation(behind);
-        let marks = |quoted: &str| {
-            let first = behind.chars().next().map_or(0, char::len_utf8);
-            let last = behind[first + quoted.len()..].chars().next();
-            first + quoted.len() + last.map_or(0, char::len_utf8)
-        };
-        let end = match quoted {
-            Some(quoted) => marks(quoted),
-            None => behind.find(char::is_whitespace).unwrap_or(behind.len()),
-        };
-        let value = quoted.unwrap_or(&behind[..end]);
-        rest = &behind[end..];
-        let is_ended = rest.is_empty() || rest.starts_with(char::is_whitespace);
-        // A quotation that does not end is none, and no word either.
-        let is_open = quoted.is_none() && value.starts_with(['"', '\'', '`', '“', '„', '‘', '«']);
-        let is_known = pairs.iter().any(|(known, _)| *known == name);
-        if !is_name || value.is_empty() || is_open || !is_ended || is_known {
-            return None;
-        }
-        pairs.push((name, value));
-        rest = rest.trim_start();
-    }
-    (!pairs.is_empty()).then_some(pairs)
-}
-
-/// True if a field of this schema takes any text.
-fn takes_text(schema: &Value) -> bool {
-    match &schema["type"] {
-        Value::Array(kinds) => kinds.iter().any(|kind| kind == "string"),
-        kind => kind == "string",
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::relevance::Skill;
 
@@ -232,7 +168,7 @@ mod tests {
     }
 
     fn read(words: &str) -> Option<(usize, Option<usize>)> {
-        Outright::of(words, &cards()).map(|outright| (outright.card, outright.skill))
+        Outright::of(words, &cards(), "").map(|outright| (outright.card, outright.skill))
     }
 
     /// spec: ORC-2.1
@@ -286,32 +222,45 @@ mod tests {
         }
     }
 
+    /// spec: ORC-2.1
     #[test]
-    fn what_is_given_is_the_input_where_a_schema_has_room_for_all_of_it() {
-        let schema = json!({"properties": {"item": {"type": "string"}, "count": {"type": "integer"}}, "required": ["item"]});
-        let input = |words: &str| {
-            let outright = Outright::of(words, &cards())?;
-            outright.input(&schema).map(Value::Object)
+    fn whoever_is_asked_directly_may_be_addressed_by_its_own_name() {
+        let read = |words: &str| {
+            let read = Outright::of(words, &cards(), "agent_kiosk");
+            read.map(|outright| outright.card)
         };
-        for (words, expected) in [
-            ("price_of \"7 apples\"", json!({"item": "7 apples"})),
-            ("price_of item=7", json!({"item": "7"})),
-            (
-                "price_of count=7 item=\"a pear\"",
-                json!({"count": 7, "item": "a pear"}),
-            ),
-            ("price_of {\"item\": \"pear\"}", json!({"item": "pear"})),
+        for words in [
+            "ask kiosk to price_of item=apple",
+            "please ask Agent_Kiosk to price_of \"apple\"",
+            "price_of item=apple",
         ] {
-            assert_eq!(input(words), Some(expected), "{words}");
+            assert_eq!(read(words), Some(3), "{words}");
         }
         for words in [
-            "price_of count=7",
-            "price_of item=pear colour=red",
-            "price_of item=pear count=many",
-            "price_of {\"item\": \"pear\", \"colour\": \"red\"}",
-            "price_of {}",
+            "ask shop to price_of item=apple",
+            "ask kiosk to item=apple",
+            "ask kiosk price_of item=apple",
+            "kiosk \"apple\"",
         ] {
-            assert_eq!(input(words), None, "{words}");
+            assert_eq!(read(words), None, "{words}");
         }
+    }
+
+    #[test]
+    fn what_is_taken_is_told_where_the_stated_does_not_fit() {
+        let schema = serde_json::json!({
+            "properties": {"beer": {"type": "string"}, "cool": {"type": ["boolean", "null"]}, "kind": {"enum": ["ale"]}},
+            "required": ["beer"],
+        });
+        let told = misfit("brew", Some(&schema));
+        assert!(
+            told.contains(
+                "fit brew: its inputs are beer (string, required), cool (boolean or null), kind.)"
+            ),
+            "{told}"
+        );
+        assert!(misfit("echo", None).contains("a text in quotation marks"));
+        let none = serde_json::json!({"properties": {}});
+        assert!(misfit("look", Some(&none)).contains("its inputs are none"));
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 const MAX_STARTS: usize = 8;
 
 /// The marks around a quotation.
-const MARKS: [(char, char); 6] = [
+pub(super) const MARKS: [(char, char); 6] = [
     ('"', '"'),
     ('\'', '\''),
     ('`', '`'),

@@ -1,46 +1,31 @@
 //! Requests that are a sum of numbers: the stand-in can count, and needs nobody for it.
+//!
+//! The grammar is small, so that a date, a telephone number, a score or a size is no sum: `-`, `/` and `x` stand between blanks, signs
+//! between numbers in digits, and no number has a blank, a comma or a zero in front.
+
+mod fraction;
 
 use crate::numerals;
+use fraction::Fraction;
 
-/// Words that may stand before a sum.
-const BEFORE: [&str; 12] = [
-    "what",
-    "whats",
-    "s",
-    "is",
-    "how",
-    "much",
-    "many",
-    "calculate",
-    "compute",
-    "please",
-    "are",
-    "the",
+/// The longest request that is read, in bytes.
+const LONGEST: usize = 400;
+
+/// Words that may stand before a sum, behind "please" or not.
+const BEFORE: [&[&str]; 9] = [
+    &["what", "is"],
+    &["what", "are"],
+    &["what's"],
+    &["whats"],
+    &["how", "much", "is"],
+    &["how", "much", "are"],
+    &["calculate"],
+    &["compute"],
+    &[],
 ];
 
-/// The words of an operation. Longer ones come first.
-const OPERATIONS: [(&[&str], Operation); 14] = [
-    (&["multiplied", "by"], Operation::Times),
-    (&["divided", "by"], Operation::Over),
-    (&["times"], Operation::Times),
-    (&["plus"], Operation::Plus),
-    (&["minus"], Operation::Minus),
-    (&["over"], Operation::Over),
-    (&["*"], Operation::Times),
-    (&["×"], Operation::Times),
-    (&["x"], Operation::Times),
-    (&["+"], Operation::Plus),
-    (&["-"], Operation::Minus),
-    (&["−"], Operation::Minus),
-    (&["/"], Operation::Over),
-    (&["÷"], Operation::Over),
-];
-
-/// The largest result that is told, for `f64` is exact up to there.
-const LARGEST: f64 = 1e15;
-
-/// Decimal places of a result.
-const PLACES: i32 = 9;
+/// Signs that may stand without blanks.
+const CLOSE: [char; 5] = ['*', '×', '+', '÷', '='];
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Operation {
@@ -52,111 +37,122 @@ enum Operation {
 
 /// The answer to words that are a sum and nothing else; `None` of others, and where there is no result.
 pub(super) fn answer(words: &str) -> Option<String> {
-    let tokens = tokens(words);
-    let begins = tokens
-        .iter()
-        .position(|token| !BEFORE.contains(&&**token))?;
-    let sum = &tokens[begins..];
+    let words = words.trim();
+    if words.len() > LONGEST {
+        return None;
+    }
+    let tokens = tokens(question(words));
+    let sum = without_head(&tokens);
     let value = value(sum)?;
     let asked = sum.join(" ");
     Some(format!(
         "{asked} is {}. (The offline stand-in counted that; it is no language model.)",
-        told(value)?
+        value.told()
     ))
 }
 
-/// Numbers, words and signs. What ends a question is left out.
+/// The words without what ends a question: one of `=`, `?` and `.`, or `= ?`. More dots are a series that goes on.
+fn question(words: &str) -> &str {
+    let end = |words| str::strip_suffix(words, ['?', '.']).map(str::trim_end);
+    let words = end(words).unwrap_or(words);
+    let words = words.strip_suffix('=').unwrap_or(words);
+    words.trim_end()
+}
+
+/// Words, numbers and signs in lower case, as blanks and the signs of [`CLOSE`] part them.
 fn tokens(words: &str) -> Vec<String> {
-    let mut tokens: Vec<String> = Vec::new();
-    let mut current = String::new();
-    let mut characters = words
-        .trim()
-        .trim_end_matches(['?', '.', '!', '=', ' '])
-        .chars()
-        .peekable();
-    while let Some(c) = characters.next() {
-        let goes_on = current
-            .chars()
-            .next()
-            .is_some_and(|first| match first.is_ascii_digit() {
-                true => {
-                    let is_point = c == '.' && characters.peek().is_some_and(char::is_ascii_digit);
-                    c.is_ascii_digit() || is_point
-                }
-                // `twenty-one` is one number.
-                false => {
-                    let is_hyphen =
-                        c == '-' && characters.peek().is_some_and(|c| c.is_alphabetic());
-                    c.is_alphabetic() || is_hyphen && first.is_alphabetic()
-                }
-            });
-        if !goes_on && !current.is_empty() {
-            tokens.push(std::mem::take(&mut current));
+    let words = words.to_lowercase().replace('’', "'");
+    let mut tokens = Vec::new();
+    for mut rest in words.split_whitespace() {
+        while let Some((at, sign)) = rest.char_indices().find(|(_, c)| CLOSE.contains(c)) {
+            let behind = at + sign.len_utf8();
+            let parts = [&rest[..at], &rest[at..behind]];
+            tokens.extend(parts.iter().filter(|part| !part.is_empty()).copied());
+            rest = &rest[behind..];
         }
-        match c {
-            c if c.is_alphanumeric() || goes_on => current.extend(c.to_lowercase()),
-            c if c.is_whitespace() || matches!(c, '\'' | '’') => {}
-            sign => tokens.push(sign.to_string()),
-        }
+        tokens.extend((!rest.is_empty()).then_some(rest));
     }
-    tokens.extend((!current.is_empty()).then_some(current));
-    tokens
+    tokens.into_iter().map(str::to_owned).collect()
+}
+
+/// The tokens behind the words that ask for a sum.
+fn without_head(tokens: &[String]) -> &[String] {
+    let is_please = tokens.first().is_some_and(|token| token == "please");
+    let tokens = &tokens[usize::from(is_please)..];
+    let begins = |head: &&&[&str]| {
+        tokens.len() >= head.len() && tokens.iter().zip(**head).all(|(said, word)| said == word)
+    };
+    let head = BEFORE.iter().find(begins).map_or(0, |head| head.len());
+    &tokens[head..]
 }
 
 /// Products first, then what is added and taken away. A number alone is no sum.
-fn value(mut sum: &[String]) -> Option<f64> {
-    let mut terms = vec![number(&mut sum)?];
-    let mut is_sum = false;
+fn value(mut sum: &[String]) -> Option<Fraction> {
+    let (mut total, mut is_sum) = (Fraction::ZERO, false);
+    let mut before = sum.first()?;
+    let mut term = number(&mut sum)?;
     while !sum.is_empty() {
-        let operation = operation(&mut sum)?;
+        let operation = operation(before, &mut sum)?;
+        before = sum.first()?;
         let next = number(&mut sum)?;
-        let last = terms.last_mut()?;
         match operation {
-            Operation::Plus => terms.push(next),
-            Operation::Minus => terms.push(-next),
-            Operation::Times => *last *= next,
-            Operation::Over => *last /= next,
+            Operation::Times => term = term.times(next)?,
+            Operation::Over => term = term.over(next)?,
+            Operation::Plus | Operation::Minus => {
+                total = total.plus(term)?;
+                term = match operation {
+                    Operation::Minus => next.negative()?,
+                    _ => next,
+                };
+            }
         }
         is_sum = true;
     }
-    is_sum.then(|| terms.iter().sum())
+    is_sum.then_some(())?;
+    total.plus(term)
 }
 
-fn number(sum: &mut &[String]) -> Option<f64> {
-    let (mut first, mut rest) = sum.split_first()?;
-    let is_negative = first == "-" || first == "−";
-    if is_negative {
-        (first, rest) = rest.split_first()?;
-    }
+/// A number in digits, with a minus sign right before it or none, or in words up to a thousand.
+fn number(sum: &mut &[String]) -> Option<Fraction> {
+    let (first, rest) = sum.split_first()?;
     *sum = rest;
-    let sign = if is_negative { -1.0 } else { 1.0 };
-    let number: f64 = match first.starts_with(|c: char| c.is_ascii_digit()) {
-        true => first.parse().ok()?,
-        // Words stop at a thousand.
-        false => numerals::number(first)? as f64,
+    match is_in_digits(first) {
+        true => Fraction::read(first),
+        false if first.starts_with(char::is_alphabetic) => {
+            Some(Fraction::whole(numerals::number(first)?.into()))
+        }
+        false => None,
+    }
+}
+
+fn is_in_digits(token: &str) -> bool {
+    token.ends_with(|c: char| c.is_ascii_digit())
+}
+
+/// A sign, which needs digits on both sides, or the word of an operation.
+fn operation(before: &str, sum: &mut &[String]) -> Option<Operation> {
+    let words: Vec<&str> = sum.iter().take(2).map(String::as_str).collect();
+    let (count, operation) = match words[..] {
+        ["multiplied", "by"] => (2, Operation::Times),
+        ["divided", "by"] => (2, Operation::Over),
+        ["times", ..] => (1, Operation::Times),
+        ["plus", ..] => (1, Operation::Plus),
+        ["minus", ..] => (1, Operation::Minus),
+        [sign, next] if is_in_digits(before) && is_in_digits(next) => (1, of_sign(sign)?),
+        _ => return None,
     };
-    Some(sign * number)
+    *sum = &sum[count..];
+    Some(operation)
 }
 
-fn operation(sum: &mut &[String]) -> Option<Operation> {
-    let (words, operation) = OPERATIONS.iter().find(|(words, _)| {
-        sum.len() >= words.len() && sum.iter().zip(*words).all(|(said, word)| said == word)
-    })?;
-    *sum = &sum[words.len()..];
-    Some(*operation)
-}
-
-fn told(value: f64) -> Option<String> {
-    let scale = 10_f64.powi(PLACES);
-    // Nothing is told of what is infinite or no number at all.
-    (value.abs() <= LARGEST).then(|| {
-        let rounded = match value.fract() == 0.0 {
-            true => value,
-            false => (value * scale).round() / scale,
-        };
-        // Zero has no sign.
-        (rounded + 0.0).to_string()
-    })
+fn of_sign(sign: &str) -> Option<Operation> {
+    match sign {
+        "*" | "×" | "x" => Some(Operation::Times),
+        "+" => Some(Operation::Plus),
+        "-" | "−" => Some(Operation::Minus),
+        "/" | "÷" => Some(Operation::Over),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -165,6 +161,7 @@ mod tests {
 
     use super::*;
 
+    /// spec: ORC-2.1
     #[test]
     fn sums_are_counted() {
         for (words, result) in [
@@ -173,16 +170,37 @@ mod tests {
             ("seven times six", "seven times six is 42."),
             ("How much is 12 + 3 x 2 - 1?", "12 + 3 x 2 - 1 is 17."),
             ("0.1 plus 0.2 =", "0.1 plus 0.2 is 0.3."),
+            ("2 + 2 = ?", "2 + 2 is 4."),
             ("Please compute 7 divided by 2.", "7 divided by 2 is 3.5."),
             ("twenty-one times two", "twenty-one times two is 42."),
             ("ninety minus fifty", "ninety minus fifty is 40."),
-            ("-3 - -3", "- 3 - - 3 is 0."),
+            ("-3 - -3", "-3 - -3 is 0."),
+            ("2 - 3 - 4 x 2", "2 - 3 - 4 x 2 is -9."),
+            ("10 / 4 / 5", "10 / 4 / 5 is 0.5."),
         ] {
             let said = answer(words).unwrap_or_default();
             assert!(said.starts_with(result), "{words}: {said}");
         }
     }
 
+    /// spec: ORC-2.1
+    #[test]
+    fn results_are_exact_or_said_to_be_rounded() {
+        for (words, result) in [
+            ("999999999999999 * 9", "is 8999999999999991."),
+            ("9007199254740993 + 0.1", "is 9007199254740993.1."),
+            ("7 / 3", "is 7/3, about 2.333333333."),
+            ("-2 / 3", "is -2/3, about -0.666666667."),
+            ("1 / 3 * 3", "is 1."),
+            ("1 / 30000000000", "is 1/30000000000."),
+            ("1 / 10000000000", "is 0.0000000001."),
+        ] {
+            let said = answer(words).unwrap_or_default();
+            assert!(said.contains(&format!("{result} (")), "{words}: {said}");
+        }
+    }
+
+    /// spec: ORC-2.1
     #[test]
     fn what_is_no_sum_or_has_no_result_is_left_alone() {
         for words in [
@@ -190,14 +208,56 @@ mod tests {
             "42",
             "What is an agent?",
             "1 / 0",
+            "0 / 0",
             "7 times",
             "7 times six cats",
             "Write 3 lines about 4 cats",
             "x + y",
             "1 + 1.2.3",
-            "999999999999999 * 9",
+            "99999999999999999999 * 99999999999999999999",
             "--1 + 1",
+            "- 3 + 1",
+            "2026-11-25",
+            "25/11/2026",
+            "11/25",
+            "555-1234",
+            "+49 30 123456",
+            "call 555-1234",
+            "1.2.3-4",
+            "v1.2 - 3",
+            "/usr/bin/2",
+            "3-5",
+            "2/3?",
+            "24/7",
+            "7 - eleven",
+            "seven - eleven",
+            "seven - 3",
+            "1 000",
+            "1 000 + 1",
+            "1,000 + 1",
+            "1.000 + 1",
+            "007 * 2",
+            "1920x1080",
+            "4x4",
+            "7 times 6!",
+            "1 + 2 + ...",
+            "1 + 2...",
+            "1 + 1 = 3",
+            "2 ** 3",
+            "2 ^ 3",
+            "1e3 + 1",
+            "5 % 2",
+            "10% + 1",
+            "$5 + $6",
+            "7 over 2",
+            "is the 7 - 3",
+            "the 7 - 3",
+            "how many 7 times 6",
+            "3 – 5",
+            "9:30 - 10:30",
+            "(1 + 2) * 3",
             &"-".repeat(1_000_000),
+            &"1 + ".repeat(1_000_000),
         ] {
             assert_eq!(answer(words), None, "{}", &words[..words.len().min(40)]);
         }

@@ -4,7 +4,7 @@ use agenthub_runs::{Shortfall, tool_loop::FIND_AGENTS};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::decision::Outcome;
+use super::decision::{Outcome, no_output};
 use super::layout::without_mark;
 use crate::Undone;
 
@@ -80,7 +80,7 @@ pub(super) fn told(name: &str, value: &Value) -> String {
         return outcome.told();
     }
     match said.unwrap_or_else(|| plain(value)) {
-        text if text.is_empty() => format!("{name} has done it and says nothing."),
+        text if text.is_empty() => no_output(name),
         text => format!("{name} says: {text}"),
     }
 }

@@ -9,7 +9,7 @@ use super::attached::MOST_OF_DATA;
 use super::fitting::{self, Fit, instructions};
 use super::handing_on;
 use super::known::Known;
-use super::outright::{Outright, UNCHECKED};
+use super::outright::{Outright, UNCHECKED, misfit};
 use super::passages::short;
 use super::procedure::{Next, Procedure};
 use super::sums;
@@ -136,7 +136,7 @@ fn words_on_results(request: &Request, turn: &Turn<'_>) -> Answer {
     let is_any_done = turn.results().any(|(_, value)| !is_error(value));
     // Of names that are nobody's, it is said already.
     let is_open = is_any_done && !is_outright && nobody(request, turn).is_empty();
-    let open = is_open.then(|| UNCHECKED.to_owned());
+    let open = is_open.then(|| advice(request, turn));
     let mut said = summary + &guesses(request, turn);
     let is_guessed = said.len() > summary_length;
     let left = [open, unread_data(request, turn)];
@@ -167,17 +167,29 @@ fn failed(turn: &Turn<'_>) -> Option<Undone> {
 /// The call that the words state outright, with nothing beside them.
 fn stated_call(request: &Request, turn: &Turn<'_>) -> Option<(String, Value)> {
     let cards: Vec<Card<'_>> = request.tools.iter().map(by_name).collect();
-    let outright = Outright::of(&turn.words, &cards)?;
+    let outright = Outright::of(&turn.words, &cards, &request.agent)?;
     let tool = &request.tools[outright.card];
     let mut arguments = outright.input(&tool.parameters)?;
     if let Some(skill) = outright.skill {
-        arguments.insert(
-            SKILL.to_owned(),
-            cards[outright.card].skills[skill].id.into(),
-        );
+        let skill = Value::from(cards[outright.card].skills[skill].id);
+        let stated = arguments.insert(SKILL.to_owned(), skill.clone());
+        // Words that name one skill and state another leave open which is meant.
+        stated.is_none_or(|stated| stated == skill).then_some(())?;
     }
     let is_all = turn.data_beside_words().is_none();
     is_all.then(|| (tool.name.clone(), Value::Object(arguments)))
+}
+
+/// The sentence on words that nobody looked at: how to state them outright, or why what they state is no input of the tool that they name.
+fn advice(request: &Request, turn: &Turn<'_>) -> String {
+    let cards: Vec<Card<'_>> = request.tools.iter().map(by_name).collect();
+    let outright = Outright::of(&turn.words, &cards, &request.agent);
+    let is_misfit = outright.and_then(|outright| {
+        let tool = &request.tools[outright.card];
+        let is_taken = outright.input(&tool.parameters).is_some();
+        (!is_taken).then(|| misfit(&tool.name, Some(&tool.parameters)))
+    });
+    is_misfit.unwrap_or_else(|| UNCHECKED.to_owned())
 }
 
 /// The names of a tool: its own, that of the agent behind it, and those of that agent's skills.

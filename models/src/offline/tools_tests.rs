@@ -226,8 +226,14 @@ fn results_are_told_with_the_name_of_the_tool() {
             json!({"text": "Echo: hi", "task": "t"}),
             "agent_echo says: Echo: hi",
         ),
-        (json!(""), "agent_echo has done it and says nothing."),
-        (json!(null), "agent_echo has done it and says nothing."),
+        (
+            json!(""),
+            "agent_echo ended without an error and gave no output.",
+        ),
+        (
+            json!(null),
+            "agent_echo ended without an error and gave no output.",
+        ),
         (json!({"error": "no ink"}), "agent_echo failed: no ink"),
         (
             json!({"error": {"message": "no ink", "code": 7}}),
@@ -551,6 +557,31 @@ fn what_is_stated_outright_is_called_with_exactly_that() {
             "{words}"
         );
     }
+}
+
+/// spec: ORC-2.1
+#[test]
+fn whoever_is_asked_directly_by_its_own_name_is_asked_outright() {
+    let words = "ask kiosk to calculator a=2 b=3.5";
+    for (own, expected) in [("agent_kiosk", None), ("shop", Some(Undone::Part))] {
+        let mut request = asked(words);
+        request.agent = own.to_owned();
+        let done = answered(request, &[json!("5.5")]);
+        let Answer::Text(_, undone) = answer(&done) else {
+            panic!("there is a result");
+        };
+        assert_eq!(undone, expected, "{own}");
+    }
+}
+
+/// spec: ORC-2.1
+#[test]
+fn what_is_stated_and_is_no_input_of_the_named_tool_is_told_with_what_it_takes() {
+    let done = answered(asked("calculator a=2 c=3"), &[json!("5.5")]);
+    let told =
+        "does not fit calculator: its inputs are a (number, required), b (number, required).";
+    assert!(said(&done).contains(told), "{}", said(&done));
+    assert!(!said(&done).contains("To state it outright"));
 }
 
 /// spec: ORC-2.1

@@ -56,13 +56,29 @@ const NEGATIONS: [&str; 17] = [
 /// Said in place of calls for such words.
 pub(super) const FORBIDDING: &str = "What is not to be done takes a language model to tell, so I have called nobody. Say without a negation what is to be done.";
 
-/// True if the words may say what is not to be done: there is a negation in them, outside of quotations and of the text behind a colon.
+/// Beginnings of questions that ask for what they seem to deny.
+const POLITE: [&str; 8] = [
+    "can't you ",
+    "couldn't you ",
+    "won't you ",
+    "wouldn't you ",
+    "cannot you ",
+    "why don't you ",
+    "why don't we ",
+    "why not ",
+];
+
+/// True if the words may say what is not to be done: there is a negation in them, outside of quotations and of the text behind a colon, and
+/// of the beginning of a polite question.
 pub(super) fn may_forbid(words: &str) -> bool {
     let mut instruction = words.split(": ").next().unwrap_or_default().to_lowercase();
     for quoted in quotations(words) {
         instruction = instruction.replace(&quoted.to_lowercase(), " ");
     }
     let instruction = instruction.replace('’', "'");
+    let instruction = instruction.trim_start();
+    let is_polite = |head: &&str| instruction.strip_prefix(*head);
+    let instruction = POLITE.iter().find_map(is_polite).unwrap_or(instruction);
     let mut said = instruction.split(|c: char| !c.is_alphanumeric() && c != '\'');
     said.any(|word| NEGATIONS.contains(&word) || word.ends_with("n't"))
 }
@@ -225,6 +241,8 @@ mod tests {
             "don’t open it",
             "open no gate",
             "mach das Tor nicht auf",
+            "can't you open no gate",
+            "you can't open it",
         ] {
             assert!(may_forbid(words), "{words}");
         }
@@ -233,6 +251,8 @@ mod tests {
             "search for 'not found'",
             "check this: It does not rain.",
             "make a note of the knot",
+            "Can't you open the gate?",
+            "why don’t you open it",
         ] {
             assert!(!may_forbid(words), "{words}");
         }

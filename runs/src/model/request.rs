@@ -180,6 +180,10 @@ pub struct Request {
     pub max_output_tokens: Option<u32>,
     /// Sampling temperature, from 0; the provider's default if `None`. Models without such a setting ignore it.
     pub temperature: Option<f64>,
+    /// Id of the agent that asks the model, where it is known. Never sent to a model: it tells a program that stands in for one by which
+    /// name the user's words address it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub agent: String,
 }
 
 impl Request {

@@ -35,7 +35,7 @@ pub struct Input {
     /// Id of the run, shown with approvals; empty if no tool needs one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub run: String,
-    /// The run's agent, likewise.
+    /// The run's agent, shown with approvals, and for programs that stand in for a model.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub agent: String,
 }

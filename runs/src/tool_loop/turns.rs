@@ -254,6 +254,7 @@ impl Turns {
         }
         request.temperature = self.input.temperature;
         request.max_output_tokens = self.input.max_output_tokens;
+        request.agent.clone_from(&self.input.agent);
         Step {
             effect: Effect::Ask(Box::new(request)),
             ..question

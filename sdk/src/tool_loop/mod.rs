@@ -156,12 +156,9 @@ impl Conductor for Thinking {
             ref about,
             ..
         } = self.0.settings;
-        let (run, agent) = match self.0.tools.needs_approval() {
-            true => (
-                task.run_id().to_string(),
-                task.client().agent_id().to_owned(),
-            ),
-            false => Default::default(),
+        let run = match self.0.tools.needs_approval() {
+            true => task.run_id().to_string(),
+            false => String::new(),
         };
         let input = Input {
             instructions: self.0.instructions(),
@@ -179,7 +176,7 @@ impl Conductor for Thinking {
                 .unwrap_or(on_failure),
             about: about.clone(),
             run,
-            agent,
+            agent: task.client().agent_id().to_owned(),
         };
         Ok(Beginning {
             input: json!(input),

@@ -48,7 +48,7 @@ pub(super) fn of(tool: &AgentTool, context: &str, outcome: &Outcome) -> CallTool
         content.push(how_to_answer(tool, context));
     }
     if content.is_empty() {
-        let done = format!("{} has done it and says nothing.", tool.agent);
+        let done = format!("{} ended without an error and gave no output.", tool.agent);
         content.push(ContentBlock::text(done));
     }
     let mut result = match is_error {
