@@ -217,6 +217,17 @@ mod tests {
             "price_of item = apple",
             "price_of item='apple'pie",
             "price_of=apple",
+            "price_of item=\"apple\"note=\"red\"",
+            "price_of item=apple;note=red",
+            "price_of item=apple,note=red",
+            "price_of item=apple?",
+            "price_of item=apple.",
+            "price_of {\"item\":\"apple\",\"item\":\"pear\"}",
+            "price_of {\"item\":\"apple\",\"count\":99999999999999999999}",
+            "price_of item=it's",
+            "price_of item=[a]",
+            "price_of item={}",
+            "price_of item=a&b",
         ] {
             assert_eq!(read(words), None, "{words}");
         }
