@@ -140,7 +140,7 @@ fn headers(wire: &Wire) -> BTreeMap<String, String> {
 }
 
 fn failure(error: Error) -> BusError {
-    match error.is_retryable() || matches!(error, Error::Closed(_) | Error::NoHub { .. }) {
+    match error.is_retryable() || matches!(error, Error::Closed(_)) {
         true => BusError::Unavailable(error.to_string()),
         false => BusError::Refused(error.to_string()),
     }

@@ -24,6 +24,16 @@ pub enum Error {
         /// The network's error.
         reason: String,
     },
+    /// Nothing at the address answers in time. A hub under load may later.
+    #[error(
+        "nothing at {url} has answered within {within:?}: the hub there is busy, or it is no hub; try again, or name another"
+    )]
+    Silent {
+        /// The address.
+        url: String,
+        /// The time that was waited.
+        within: Duration,
+    },
     /// Something answers there, but it does not speak the hub's protocol.
     #[error("what answers at {url} is no AgentHub: {reason}")]
     NotAHub {
@@ -97,8 +107,17 @@ impl Error {
     pub fn is_retryable(&self) -> bool {
         matches!(
             self,
-            Self::NoHub { .. } | Self::Busy(_) | Self::Unavailable(_) | Self::Timeout(_)
+            Self::NoHub { .. }
+                | Self::Silent { .. }
+                | Self::Busy(_)
+                | Self::Unavailable(_)
+                | Self::Timeout(_)
         )
+    }
+
+    /// True if no hub was reached at the address: there is none, or it does not answer.
+    pub fn is_out_of_reach(&self) -> bool {
+        matches!(self, Self::NoHub { .. } | Self::Silent { .. })
     }
 
     /// The error that a gRPC status stands for.

@@ -144,7 +144,9 @@ impl Standing {
     pub(super) fn reason(&self, hub: &str) -> String {
         match self {
             Self::Fine => "Cortex does not answer".to_owned(),
-            Self::NoHub => format!("no hub at {hub}: start one with `agenthub up`"),
+            Self::NoHub => format!(
+                "the connection to the hub at {hub} broke and did not come back; if the hub ended, `agenthub up` starts it"
+            ),
             Self::Closed { reason } => reason.clone(),
             Self::NoCortex => {
                 format!("no Cortex on the hub at {hub}: start one with `agenthub cortex`")

@@ -48,13 +48,10 @@ where
     let mut said: Option<Instant> = None;
     loop {
         match attempt().await {
-            Err(Error::NoHub { url, reason }) => {
+            Err(error) if error.is_out_of_reach() => {
                 if said.is_none_or(|at| at.elapsed() >= REMINDER) {
                     said = Some(Instant::now());
-                    tracing::warn!(
-                        reason,
-                        "no hub at {url} yet: waiting for it (`agenthub up` starts one)"
-                    );
+                    tracing::warn!("waiting for the hub: {error}");
                 }
                 sleep(PAUSE).await;
             }

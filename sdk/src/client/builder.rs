@@ -105,7 +105,7 @@ impl ClientBuilder {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidUrl`], [`Error::NoHub`], [`Error::NotAHub`] or [`Error::Refused`].
+    /// [`Error::InvalidUrl`], [`Error::NoHub`], [`Error::Silent`], [`Error::NotAHub`] or [`Error::Refused`].
     pub async fn connect(self) -> Result<Client, Error> {
         self.connect_with(None).await
     }
@@ -127,14 +127,17 @@ impl ClientBuilder {
             clock,
         } = self;
         let endpoint = endpoint(&peer.url, peer.connect_timeout)?;
-        let no_hub = |reason: String| Error::NoHub {
-            url: peer.url.clone(),
-            reason,
-        };
+        let url = || peer.url.clone();
         let transport = timeout(peer.connect_timeout, transport(&endpoint, connector))
             .await
-            .map_err(|_| no_hub(format!("no answer within {:?}", peer.connect_timeout)))?
-            .map_err(|error| no_hub(chain(&error)))?;
+            .map_err(|_| Error::Silent {
+                url: url(),
+                within: peer.connect_timeout,
+            })?
+            .map_err(|error| Error::NoHub {
+                url: url(),
+                reason: chain(&error),
+            })?;
 
         let replies = Arc::new(Table::default());
         let directory = Directory::new();

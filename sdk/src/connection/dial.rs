@@ -117,9 +117,9 @@ pub(crate) async fn dial(
     match timeout(within, welcomed).await {
         Ok(Ok(dialed)) => Ok(dialed),
         Ok(Err(status)) => Err(refusal(url, &status)),
-        Err(_) => Err(Error::NoHub {
+        Err(_) => Err(Error::Silent {
             url: url.to_owned(),
-            reason: format!("no answer within {within:?}"),
+            within,
         }),
     }
 }

@@ -31,7 +31,9 @@ impl Place {
 /// Refuses to go on without a hub, in words that name the flag.
 pub(super) fn unreachable<T>(error: Error) -> anyhow::Result<T> {
     match error {
-        Error::NoHub { .. } => bail!("{error}, or leave --hub away for one of this process"),
+        error if error.is_out_of_reach() => {
+            bail!("{error}, or leave --hub away for one of this process")
+        }
         error => Err(error.into()),
     }
 }

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use agenthub_sdk::{
-    AgentBuilder, Error,
+    AgentBuilder,
     durable::{ExecuteError, Executed, ExecutedRun, Journal},
 };
 use tokio::time::sleep;
@@ -67,10 +67,10 @@ pub async fn execute(
         let agent = (place.dressed)(agent.drain_timeout(DRAIN)).build()?;
         let executing = agent.execute(&*place.hub, executed.clone(), stop.cancelled());
         match executing.await {
-            Err(ExecuteError::Hub(Error::NoHub { url, reason })) => {
+            Err(ExecuteError::Hub(error)) if error.is_out_of_reach() => {
                 if !std::mem::replace(&mut is_told, true) {
                     let run = &executed.run;
-                    tracing::warn!(%run, url, reason, agent = NAME, "no hub yet: the run waits for it");
+                    tracing::warn!(%run, agent = NAME, "the run waits for the hub: {error}");
                 }
             }
             executed => return executed,
