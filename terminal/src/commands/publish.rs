@@ -41,6 +41,11 @@ pub async fn run(mut args: Publish, hub: &str) -> anyhow::Result<ExitCode> {
         let why = "nobody to wait for: add --to AGENT or --task-type TYPE";
         return Err(WrongUsage(why.to_owned()).into());
     }
+    let is_blank = args.text.trim().is_empty() && args.data.is_none();
+    if args.wait && is_blank {
+        let why = "nothing to ask: the text is blank, and there is no --data";
+        return Err(WrongUsage(why.to_owned()).into());
+    }
     if args.text == STDIN {
         args.text = message::read(io::stdin().lock())?;
     }

@@ -44,7 +44,8 @@ pub(super) async fn run(connector: &Connector, mut args: Call) -> anyhow::Result
         ..Options::default()
     };
     let mut parts: Vec<Part> = Vec::new();
-    match args.text.as_deref() {
+    let is_blank = |words: &str| words.trim().is_empty();
+    match args.text.as_deref().filter(|words| !is_blank(words)) {
         Some("-") => parts.push(text(agenthub_terminal::message::read(io::stdin().lock())?)),
         Some(words) => parts.push(text(words.to_owned())),
         None if args.data.is_empty() => {
