@@ -41,6 +41,11 @@ pub(super) async fn tasks(session: &Session) -> anyhow::Result<String> {
         ..Default::default()
     };
     let page = session.client.tasks(request).await?;
+    if page.tasks.is_empty() {
+        return Ok(
+            "no tasks in this conversation; `agenthub tasks list` has those of all".to_owned(),
+        );
+    }
     let mut text = listing::tasks(&page.tasks, SystemTime::now(), Some(width()));
     if !page.next_page_token.is_empty() {
         text.push_str("\nand more: see `agenthub tasks list`");
