@@ -70,6 +70,24 @@ fn a_run_whose_time_is_over_does_not_go_on_waiting_for_an_event() {
 
 /// spec: EXE-1.3
 #[test]
+fn an_input_that_may_not_be_given_is_told_by_validate() {
+    let system = System::bare("127.0.0.1:1".to_owned());
+    let text = "steps:\n  a: { agent: agent_echo, text: \"on ${workflow.input.topic}\" }\n";
+    let file = written(&system, "topic.yaml", text);
+    let validated = system.run(&["workflow", "validate", "--offline", &file], "");
+    assert_eq!(validated.code, Some(3), "{validated:?}");
+    for part in ["topic.yaml:2:", "`topic` may not be given"] {
+        assert!(validated.stderr.contains(part), "{part}: {validated:?}");
+    }
+    let json = ["workflow", "validate", "--offline", "--json", &file];
+    let report: Value = serde_json::from_str(&system.run(&json, "").stdout).expect("JSON");
+    assert_eq!(report["ok"], true, "{report:#}");
+    assert_eq!(report["faults"][0]["severity"], "warning", "{report:#}");
+    assert_eq!(report["faults"][0]["line"], 2, "{report:#}");
+}
+
+/// spec: EXE-1.3
+#[test]
 fn a_field_of_the_input_that_reaches_nobody_is_refused() {
     let (system, _up) = System::up();
     let file = written(

@@ -15,6 +15,7 @@ use self::{
 use crate::{
     expression::Expression,
     finding::{At, Finding, within},
+    input_presence::{Presence, presence},
     model::{Call, Graph, Step, SubPlan, Work, Workflow},
     reference::{Reference, Source},
     template::{Insert, Template},
@@ -25,17 +26,13 @@ pub(crate) use self::{offers::unknown_agents, visible::own_output};
 
 /// Values that are not there, or do not fit what takes them. Without offers, what agents take and give is not restricted.
 pub(crate) fn misfits(workflow: &Workflow, offers: &Offers) -> Vec<Finding> {
-    let mut checking = Checking {
-        workflow,
-        offers,
-        findings: Vec::new(),
-    };
-    checking.graph(&workflow.graph, &[], None);
-    if let Some(output) = &workflow.output {
-        let visible = Visible::of(workflow, offers, &workflow.graph, &[], None);
-        checking.references(output, &vec!["output".to_owned()], &visible);
-    }
-    checking.findings
+    Checking::of(workflow, offers).findings
+}
+
+/// Values of the input that steps read, and that may not be given though the workflow can be carried out: whoever starts it has to know. Each
+/// is told once.
+pub(crate) fn doubtful_inputs(workflow: &Workflow) -> Vec<Finding> {
+    Checking::of(workflow, &Offers::default()).doubts
 }
 
 /// The types that a workflow in a step takes. Fields that it needs, or does not know, are told as it is read.
@@ -55,9 +52,25 @@ struct Checking<'w> {
     workflow: &'w Workflow,
     offers: &'w Offers,
     findings: Vec<Finding>,
+    doubts: Vec<Finding>,
 }
 
 impl<'w> Checking<'w> {
+    fn of(workflow: &'w Workflow, offers: &'w Offers) -> Self {
+        let mut checking = Self {
+            workflow,
+            offers,
+            findings: Vec::new(),
+            doubts: Vec::new(),
+        };
+        checking.graph(&workflow.graph, &[], None);
+        if let Some(output) = &workflow.output {
+            let visible = Visible::of(workflow, offers, &workflow.graph, &[], None);
+            checking.references(output, &vec!["output".to_owned()], &visible);
+        }
+        checking
+    }
+
     /// Checks the steps of a workflow or of a loop, with the steps around it and the schema of its items.
     fn graph(&mut self, graph: &'w Graph, outer: &[&'w Step], item: Option<&Value>) {
         let visible = Visible::of(self.workflow, self.offers, graph, outer, item);
@@ -202,7 +215,7 @@ impl<'w> Checking<'w> {
         visible: &Visible,
     ) {
         for (message, help) in kinds::unmet(expression, visible) {
-            self.fault(at, snippet, (message, help));
+            self.findings.push(finding(at, snippet, (message, help)));
         }
         if expression.may_lack_values() {
             return;
@@ -230,38 +243,48 @@ impl<'w> Checking<'w> {
         if let Source::Secret(_) = reference.source {
             return;
         }
-        let found = match self.may_be_missing(reference) {
-            Some(field) => Some((
-                format!("`{field}` may not be given"),
-                format!(
-                    "add it to `required` of the input, or give it a `default`, as `{reference}` reads it"
-                ),
-            )),
-            None => visible.leads_nowhere(reference),
+        let presence = match reference.source {
+            Source::Input => presence(&self.workflow.input, &reference.path),
+            _ => Presence::Given,
+        };
+        let mend = format!(
+            "add it to `required` of the input, or give it a `default`, as `{reference}` reads it"
+        );
+        let first = reference.path.first().map_or("", String::as_str);
+        let found = match presence {
+            Presence::Optional => Some((format!("`{first}` may not be given"), mend)),
+            Presence::Given => visible.leads_nowhere(reference),
+            Presence::OptionalWithin => {
+                let path = reference.path.join(".");
+                self.doubt(at, snippet, (format!("`{path}` may not be given"), mend));
+                visible.leads_nowhere(reference)
+            }
+            Presence::Unnamed => {
+                let message =
+                    format!("`{first}` may not be given: the workflow's `input` does not name it");
+                self.doubt(at, snippet, (message, mend));
+                visible.leads_nowhere(reference)
+            }
         };
         if let Some(found) = found {
-            self.fault(at, snippet, found);
+            let finding = finding(at, snippet, found);
+            self.findings.push(finding);
         }
     }
 
-    fn fault(&mut self, at: &At, snippet: Option<&str>, (message, help): (String, String)) {
-        let finding = Finding::at(at.clone(), message, help);
-        self.findings.push(match snippet {
-            Some(snippet) => finding.snippet(snippet),
-            None => finding,
-        });
+    fn doubt(&mut self, at: &At, snippet: Option<&str>, told: (String, String)) {
+        let finding = finding(at, snippet, told);
+        let mut known = self.doubts.iter();
+        if !known.any(|doubt| doubt.message == finding.message) {
+            self.doubts.push(finding);
+        }
     }
+}
 
-    /// The field of the input that a reference reads and that need not be there.
-    fn may_be_missing(&self, reference: &Reference) -> Option<String> {
-        let field = reference
-            .path
-            .first()
-            .filter(|_| reference.source == Source::Input)?;
-        let schema = &self.workflow.input;
-        let property = schema["properties"].get(field)?;
-        let required = schema["required"].as_array();
-        let is_required = required.is_some_and(|required| required.iter().any(|r| r == field));
-        (!is_required && property.get("default").is_none()).then(|| field.clone())
+fn finding(at: &At, snippet: Option<&str>, (message, help): (String, String)) -> Finding {
+    let finding = Finding::at(at.clone(), message, help);
+    match snippet {
+        Some(snippet) => finding.snippet(snippet),
+        None => finding,
     }
 }

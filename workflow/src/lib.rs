@@ -19,6 +19,7 @@ mod finding;
 mod graph;
 mod input;
 mod input_fields;
+mod input_presence;
 mod input_schema;
 mod linear;
 mod loading;

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use agenthub_documents::Fault;
+use agenthub_documents::{Fault, Severity};
 use serde_json::Value;
 
 use crate::{
     building::is_unread,
-    connecting::{Offers, misfits, unknown_agents},
+    connecting::{Offers, doubtful_inputs, misfits, unknown_agents},
     finding::{Finding, placed},
     mending::Mended,
     model::Workflow,
@@ -25,6 +25,20 @@ const MAX_FAULTS: usize = 16;
 /// All that is wrong with the file, in its order, each with its place.
 pub(crate) fn load(path: &Path, offers: Option<&Offers>) -> Result<Workflow, Vec<Fault>> {
     load_with_document(path, offers).map(|(workflow, _)| workflow)
+}
+
+/// Warnings on a workflow of this file, which has no faults.
+pub(crate) fn warnings(path: &Path, workflow: &Workflow) -> Vec<Fault> {
+    let doubts = doubtful_inputs(workflow);
+    let Ok(source) = reading::source(path) else {
+        return Vec::new();
+    };
+    let doubts = placed(doubts, path, &source.text, &source.tree).into_iter();
+    let warning = |fault: Fault| Fault {
+        severity: Severity::Warning,
+        ..fault
+    };
+    doubts.map(warning).collect()
 }
 
 /// Loads a workflow of a file, as [`load`] does, and its document.

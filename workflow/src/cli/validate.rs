@@ -7,9 +7,12 @@ use agenthub_terminal::{connect, faults, output, partial};
 use serde_json::json;
 
 use super::{args::Validate, offers::Known};
-use crate::{loading::load, model::Workflow};
+use crate::{
+    loading::{load, warnings},
+    model::Workflow,
+};
 
-/// Says all that is wrong with the files. Files without faults whose agents were not asked for leave with the code of what is best effort.
+/// Says all that is wrong with the files, and what may be. Files without errors whose agents were not asked for leave with the code of what is best effort.
 pub(super) async fn run(args: &Validate, hub: &str) -> anyhow::Result<ExitCode> {
     let is_named = args.hub.is_named(hub);
     let is_asked = !args.offline && (is_named || connect::listens(hub).await);
@@ -22,6 +25,7 @@ pub(super) async fn run(args: &Validate, hub: &str) -> anyhow::Result<ExitCode> 
     for file in &args.files {
         match load(file, offers.as_ref()) {
             Ok(workflow) => {
+                found.extend(warnings(file, &workflow));
                 if !args.json {
                     let line = sound(&file.display().to_string(), &workflow);
                     output::line(output::plain(&line))?;
@@ -31,10 +35,11 @@ pub(super) async fn run(args: &Validate, hub: &str) -> anyhow::Result<ExitCode> 
             Err(faults) => found.extend(faults),
         }
     }
+    let has_errors = found.iter().any(Fault::is_error);
     if args.json {
         let names: Vec<&str> = workflows.iter().map(|w| w.name.as_str()).collect();
         let report = json!({
-            "ok": found.is_empty(),
+            "ok": !has_errors,
             "workflows": names,
             "faults": found,
             "agentsChecked": offers.is_some(),
@@ -52,7 +57,7 @@ pub(super) async fn run(args: &Validate, hub: &str) -> anyhow::Result<ExitCode> 
             ));
         }
     }
-    Ok(match (found.is_empty(), offers.is_some()) {
+    Ok(match (!has_errors, offers.is_some()) {
         (false, _) => ExitCode::FAILURE,
         (true, true) => ExitCode::SUCCESS,
         (true, false) => ExitCode::from(partial::EXIT_CODE),

@@ -1,6 +1,12 @@
 //! Mistakes of a newcomer, one for each file, and what is told.
 
-use super::tests::{faults, loaded, offers, right};
+use std::fs;
+
+use super::{
+    load,
+    tests::{faults, loaded, offers, right},
+    warnings,
+};
 
 const REVIEW: &str = include_str!("../../../examples/workflows/review.yaml");
 
@@ -111,5 +117,59 @@ fn faults_or_fine(text: &str) -> String {
     match loaded(text, Some(&offers())) {
         Ok(_) => "nothing is wrong".to_owned(),
         Err(_) => faults(text),
+    }
+}
+
+/// spec: EXE-1.3
+#[test]
+fn an_input_that_steps_read_and_that_may_not_be_given_is_a_warning_with_its_place() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("story.yaml");
+    let warned = |input: &str, text: &str| {
+        let file = format!(
+            "{input}steps:\n  a:\n    agent: agent_echo\n    text: \"{text}\"\n  b: {{ agent: agent_echo, text: \"{text}\" }}\n"
+        );
+        fs::write(&path, file).expect("the folder is there");
+        let workflow = load(&path, None).expect("it can be carried out");
+        let warnings = warnings(&path, &workflow).into_iter();
+        warnings
+            .map(|fault| {
+                let at = fault.at();
+                let at = at.rsplit('/').next().unwrap_or_default();
+                assert!(!fault.is_error(), "{fault}");
+                format!("{at} {}", fault.message)
+            })
+            .collect::<Vec<_>>()
+    };
+    let unnamed = "may not be given: the workflow's `input` does not name it";
+    for (input, text, expected) in [
+        (
+            "",
+            "on ${workflow.input.topic}",
+            format!("story.yaml:4:15 `topic` {unnamed}"),
+        ),
+        (
+            "input: { required: [who], properties: { who: { type: object, properties: { town: {} } } } }\n",
+            "${workflow.input.who.town}",
+            "story.yaml:5:12 `who.town` may not be given".to_owned(),
+        ),
+        (
+            "input: { additionalProperties: true }\n",
+            "${workflow.input.count + 1}",
+            format!("story.yaml:5:12 `count` {unnamed}"),
+        ),
+    ] {
+        assert_eq!(warned(input, text), [expected], "{text}");
+    }
+    for (input, text) in [
+        ("", "${workflow.input}"),
+        ("", "${workflow.input.topic | default(1)}"),
+        ("input: { required: [topic] }\n", "${workflow.input.topic}"),
+        (
+            "input: { properties: { topic: { default: tea } } }\n",
+            "${workflow.input.topic}",
+        ),
+    ] {
+        assert_eq!(warned(input, text), [""; 0], "{text}");
     }
 }
