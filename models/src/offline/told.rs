@@ -10,8 +10,19 @@ use crate::Undone;
 
 /// True if a result is an error.
 pub(super) fn is_error(value: &Value) -> bool {
-    let error = value.get("error");
-    error.is_some_and(|error| !plain(error).is_empty())
+    value.get("error").is_some_and(says_something)
+}
+
+/// True of anything but null, false, 0 and what is empty.
+fn says_something(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(is_so) => *is_so,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+    }
 }
 
 /// Extent of what a result leaves undone, as it says itself: it is an error, or data with one of the usual marks of a failure or of a part.
@@ -25,16 +36,16 @@ pub(super) fn left_undone(value: &Value) -> Option<Undone> {
         let said = value.get(key).and_then(Value::as_str);
         said.is_some_and(|said| words.iter().any(|word| said.eq_ignore_ascii_case(word)))
     };
-    let has_errors = value["errors"]
-        .as_array()
-        .is_some_and(|all| !all.is_empty());
+    let has_errors = value.get("errors").is_some_and(says_something);
     let text = value.as_str().unwrap_or_default().trim_start();
     let is_text_of_error = text
         .get(..6)
         .is_some_and(|head| head.eq_ignore_ascii_case("error:"));
     let has_failed = [is("ok", false), is("success", false), is("isError", true)];
     let is_nothing = has_failed.contains(&true)
-        || says("status", &["failed", "failure", "error"])
+        || ["status", "state"]
+            .iter()
+            .any(|key| says(key, &["failed", "failure", "error"]))
         || says("undone", &["all"])
         || has_errors
         || is_text_of_error;
@@ -52,6 +63,7 @@ pub(super) fn told(name: &str, value: &Value) -> String {
     let who = agent.unwrap_or(name);
     if let Some(error) = value
         .get("error")
+        .filter(|error| says_something(error))
         .map(|error| error.get("message").unwrap_or(error))
     {
         let error = plain(error);

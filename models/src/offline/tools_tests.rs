@@ -515,7 +515,12 @@ fn a_tool_that_says_itself_that_it_failed_has_done_nothing() {
         json!({"success": false}),
         json!({"isError": true}),
         json!({"status": "failed"}),
+        json!({"state": "failed"}),
         json!({"errors": ["valve stuck"]}),
+        json!({"errors": "valve stuck"}),
+        json!({"errors": 3}),
+        json!({"error": true}),
+        json!({"error": {"code": 5}}),
         json!({"undone": "all"}),
         json!("Error: no water"),
     ] {
@@ -525,7 +530,13 @@ fn a_tool_that_says_itself_that_it_failed_has_done_nothing() {
         declared(json!({"partial": true, "loaded": 2})),
         Some(Undone::Part)
     );
-    assert_eq!(declared(json!({"ok": true, "errors": []})), None);
+    for whole in [
+        json!({"ok": true, "errors": []}),
+        json!({"error": false, "errors": 0, "state": "open"}),
+        json!({"error": {}, "text": "fine"}),
+    ] {
+        assert_eq!(declared(whole.clone()), None, "{whole}");
+    }
 }
 
 /// spec: ORC-2.1
