@@ -24,7 +24,7 @@ mod stand_in;
 use async_trait::async_trait;
 
 pub use agenthub_runs::model::{
-    Completion, EmptyRequest, Output, PresentedAgent, PromptMessage, PromptPart, PromptRole,
+    Asker, Completion, EmptyRequest, Output, PresentedAgent, PromptMessage, PromptPart, PromptRole,
     Request, ToolCall, ToolSpec, Undone, Usage, estimate_tokens, quote,
 };
 pub use cassette::{Recorder, Replayer};

@@ -49,7 +49,7 @@ impl Normal {
         let mut request = request.clone();
         // No provider sees this.
         request.tools.iter_mut().for_each(|tool| tool.agent = None);
-        request.agent.clear();
+        request.asker = None;
         let value = serde_json::to_value(request).expect("a request is JSON");
         let value = each_text(value, &mut |text| variables.taken_out(text));
         Self {

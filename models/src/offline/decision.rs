@@ -133,7 +133,7 @@ fn handed_outright<'a>(
     agents: &'a [Agent],
     cards: &[Card<'a>],
 ) -> Option<Handed<'a>> {
-    let outright = Outright::of(words, cards, &request.agent)?;
+    let outright = Outright::of(words, cards, request.asker_id())?;
     let agent = &agents[outright.card];
     let skill = outright.skill.map(|skill| &agent.skills[skill]);
     let task_type = match (skill, &agent.task_types[..]) {
@@ -167,7 +167,7 @@ fn payload(
 
 /// The sentence on words that nobody looked at: how to state them outright, or why what they state is no input of whoever they name.
 fn advice(request: &Request, words: &str, agents: &[Agent], cards: &[Card<'_>]) -> String {
-    let outright = Outright::of(words, cards, &request.agent);
+    let outright = Outright::of(words, cards, request.asker_id());
     let is_misfit = outright.and_then(|outright| {
         let agent = &agents[outright.card];
         let skill = outright.skill.map(|skill| &agent.skills[skill]);

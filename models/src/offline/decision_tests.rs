@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::PromptMessage;
+use crate::{Asker, PromptMessage};
 
 fn agents() -> Value {
     let echo = |id: &str| {
@@ -319,7 +319,10 @@ fn what_is_stated_outright_is_handed_to_the_one_that_is_named() {
 fn the_one_who_decides_may_be_addressed_by_its_own_name() {
     let words = "ask agent_lead to echo \"hello\"";
     let mut request = request(words);
-    request.agent = "agent_lead".to_owned();
+    request.asker = Some(Asker {
+        id: "agent_lead".to_owned(),
+        is_instructed: false,
+    });
     assert_eq!(actions(&request)[0]["targetAgent"], "agent_echo");
     let results = json!([{"agent": "agent_echo", "state": "completed", "text": "Echo"}]);
     request

@@ -21,15 +21,16 @@
 //!     result that is no review. Behind it stands in short what others said that the last step names, or who came later, and who failed.
 //!   - An order that shares no word with the instructions or the tools is for nobody; of a question or a topic that shares none, the
 //!     answer says that it may not have been meant for them, and counts as a part.
-//!   - Whoever asks who it is, greets, or has numbers added ("7 times 6") gets an answer without any call. Whoever addresses one tool ("ask the critic to …")
+//!   - Whoever asks who it is, greets, or has numbers added ("7 times 6") gets an answer without any call. Where the words address nobody
+//!     that there is ("ask ghost to …"), the answer says so with the names that there are, and nobody is called. Whoever addresses one tool ("ask the critic to …")
 //!     gets that one alone.
 //! - **Proposals.** A request for JSON named `orchestration` holds what agents offer, a plan and how far it is. The next proposal
 //!   follows from what the capabilities' schemas take and give.
 //!
 //! A request for words without tools is answered with what came with it: the texts among its data, the paragraphs of the words
 //! behind the first, or what stands behind the colon of an instruction ("check this: …"), under what it is about; a task to check or review an input such as `draft`, with what can be counted in it. A
-//! line in parentheses says who made that. What is made of the words alone counts as a part. Greetings and sums are answered. Without a match it says what it is and whom or what it can reach. The same request gets
-//! the same answer.
+//! line in parentheses says who made that. What is made of the words alone counts as a part. Greetings and sums are answered. Without a match it says what it is and whom or what it can reach.
+//! Of an agent that has instructions in words, no answer counts as whole. The same request gets the same answer.
 
 mod addressed;
 mod arguments;
@@ -67,6 +68,9 @@ const MAX_LISTED: usize = 20;
 
 /// The name of what stands in where there is no model.
 pub const STAND_IN: &str = "offline";
+
+/// Said with the answer of an agent whose instructions are free words.
+const UNREAD: &str = "(No language model read the instructions of this agent.)";
 
 /// Answers by matching words.
 #[derive(Debug, Clone, Copy, Default)]
@@ -116,13 +120,25 @@ impl Answer {
     fn undone(text: impl Into<String>) -> Self {
         Self::Text(text.into(), Some(Undone::All))
     }
+
+    /// The same of an agent that may have instructions, which nobody has read: an answer counts as a part then, and says so.
+    fn beside_instructions_of(self, request: &Request) -> Self {
+        let is_instructed = request.asker.as_ref().is_some_and(|by| by.is_instructed);
+        match self {
+            Self::Text(text, undone) if is_instructed && undone != Some(Undone::All) => {
+                Self::Text(format!("{text}\n\n{UNREAD}"), Some(Undone::Part))
+            }
+            other => other,
+        }
+    }
 }
 
 fn answer(request: &Request) -> Result<Answer, ModelError> {
     let said = || request.last_user_text().unwrap_or_default();
     match &request.output {
         Output::Text if tools::are_used(request) => Ok(tools::answer(request)),
-        Output::Text => Ok(layout::answer(request).unwrap_or_else(|| without_tools(&said()))),
+        Output::Text => Ok(layout::answer(request)
+            .unwrap_or_else(|| without_tools(&said()).beside_instructions_of(request))),
         Output::Json { name, .. } if name == "decision" => {
             let (decision, undone) = decision::decide(request, &said());
             Ok(Answer::Text(decision.to_string(), undone))
@@ -218,6 +234,26 @@ mod tests {
             };
             assert!(said.contains(part), "{said}");
         }
+    }
+
+    /// spec: ORC-2.1
+    #[test]
+    fn an_answer_of_an_agent_whose_instructions_nobody_read_is_a_part() {
+        let told = |words: &str, is_instructed| {
+            let mut asked = Request::new(vec![PromptMessage::user(words)]);
+            let id = "till".to_owned();
+            asked.asker = Some(crate::Asker { id, is_instructed });
+            answer(&asked)
+        };
+        for words in ["hello", "7 times 6"] {
+            let Ok(Answer::Text(said, Some(Undone::Part))) = told(words, true) else {
+                panic!("a part: {words}");
+            };
+            assert!(said.ends_with(UNREAD), "{said}");
+            assert!(matches!(told(words, false), Ok(Answer::Text(_, None))));
+        }
+        let nothing = told("print it", true);
+        assert!(matches!(nothing, Ok(Answer::Text(_, Some(Undone::All)))));
     }
 
     #[tokio::test]

@@ -1,7 +1,9 @@
 use serde_json::{Value, json};
 
 use super::super::{Answer, outright::UNCHECKED, tools::answer};
-use crate::{PresentedAgent, PromptMessage, PromptPart, PromptRole, Request, ToolCall, ToolSpec};
+use crate::{
+    Asker, PresentedAgent, PromptMessage, PromptPart, PromptRole, Request, ToolCall, ToolSpec,
+};
 
 const EDITOR: &str = "# Editor\n\nYou lead a team.\n\n## Steps\n\n\
     1. Ask `researcher` what is known about the topic.\n\
@@ -377,6 +379,29 @@ fn what_nobody_of_the_team_does_is_nobodys() {
         assert_eq!(found, Some(crate::Undone::Part), "{text}");
         assert_eq!(text.contains("takes a language model"), is_unclear);
     }
+}
+
+/// spec: SOP-8.7
+#[test]
+fn steps_are_not_done_for_words_that_address_somebody_who_is_nobody() {
+    let by_editor = |words: &str| {
+        let mut request = asked(EDITOR, words);
+        request.asker = Some(Asker {
+            id: "editor-7".to_owned(),
+            is_instructed: true,
+        });
+        request
+    };
+    let Answer::Text(text, undone) = answer(&by_editor("ask ghost to write about rain")) else {
+        panic!("nobody is to be asked");
+    };
+    assert!(text.starts_with("I know no agent called ghost"), "{text}");
+    for name in ["researcher", "article-writer", "critic"] {
+        assert!(text.contains(&format!("- agent_{name}")), "{name}: {text}");
+    }
+    assert_eq!(undone, Some(crate::Undone::All));
+    let own = by_editor("ask editor-7 to write about rain");
+    assert_eq!(calls(&own)[0].name, "agent_researcher");
 }
 
 /// spec: SOP-8.7

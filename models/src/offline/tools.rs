@@ -3,7 +3,7 @@
 use agenthub_runs::tool_loop::FIND_AGENTS;
 use serde_json::Value;
 
-use super::addressed::{addressed, unknown, unknown_part};
+use super::addressed::{addressed, nobody_called, unknown, unknown_part};
 use super::arguments::arguments;
 use super::attached::MOST_OF_DATA;
 use super::fitting::{self, Fit, instructions};
@@ -34,56 +34,78 @@ pub(super) fn are_used(request: &Request) -> bool {
 /// Everything after the last words of the user counts as done: no call is made twice with the same arguments.
 pub(super) fn answer(request: &Request) -> Answer {
     let turn = Turn::of(request);
-    let left_out = || unknown_part(&nobody(request, &turn));
-    match next(request, &turn) {
-        Answer::Text(text, undone) if let Some(left_out) = left_out() => Answer::Text(
+    let nobody = nobody(request, &turn);
+    if !nobody.is_empty() && Known::of(&request.tools).named(&turn.words).is_empty() {
+        return Answer::undone(format!(
+            "{}, so I have asked nobody. {}",
+            nobody_called(&nobody),
+            introduction(&request.tools)
+        ));
+    }
+    match (next(request, &turn), unknown_part(&nobody)) {
+        (Answer::Text(text, undone), Some(left_out)) => Answer::Text(
             format!("{text}\n\n{left_out}"),
             undone.max(Some(Undone::Part)),
         ),
-        answer => answer,
+        (answer, _) => answer,
     }
 }
 
-/// The names that the words address beside one of the agents that may be asked, and that are nobody's here. Words that address somebody
-/// else first were for others as well, who may know whom they mean.
+/// The names that the words address and that are nobody's here. Words that address the agent itself were for others as well, who may know
+/// whom they mean; where it is not known who that is, so were those that address somebody else first.
 fn nobody<'t>(request: &Request, turn: &'t Turn<'_>) -> Vec<&'t str> {
     let known = Known::of(&request.tools);
-    let first = addressed(&turn.words).into_iter().next();
-    let is_for_agents = request.tools.iter().any(|tool| tool.agent.is_some());
     let cards = known.cards();
-    let is_known = |name: &str| cards.iter().any(|card| goes_by(card, name));
-    let is_outright = stated_call(request, turn).is_some();
-    if is_outright || !is_for_agents || !first.is_some_and(is_known) {
-        return Vec::new();
-    }
+    let is_for_agents = request.tools.iter().any(|tool| tool.agent.is_some());
+    let addressed = addressed(&turn.words);
     // Instructions speak of the one whom they are for.
     let instructions = instructions(request);
     let own = Card {
+        id: request.asker_id(),
         description: &instructions,
         ..Card::default()
     };
-    unknown(&turn.words, &[&cards[..], &[own]].concat())
+    let is_own = |name: &&str| goes_by(&own, name);
+    let is_known = |name: &&str| cards.iter().any(|card| goes_by(card, name));
+    let is_for_this = match request.asker {
+        Some(_) => !addressed.is_empty() && !addressed.iter().any(is_own),
+        None => addressed.first().is_some_and(is_known),
+    };
+    let is_outright = stated_call(request, turn).is_some();
+    match is_for_agents && is_for_this && !is_outright {
+        true => unknown(&turn.words, &[&cards[..], &[own]].concat()),
+        false => Vec::new(),
+    }
 }
 
 fn next(request: &Request, turn: &Turn<'_>) -> Answer {
+    match procedure(request, turn) {
+        Some(procedure) => followed(&procedure, request, turn),
+        None => matched(request, turn).beside_instructions_of(request),
+    }
+}
+
+/// The next step of a procedure.
+fn followed(procedure: &Procedure<'_>, request: &Request, turn: &Turn<'_>) -> Answer {
+    match (procedure.next(turn), fitting::fit(request, &turn.words)) {
+        (_, Fit::No) => Answer::undone(format!(
+            "I found nobody for that: nothing in it is what this team says that it does. {}",
+            introduction(&request.tools)
+        )),
+        (Next::Calls(calls), _) => Answer::Calls(with_ids(request, calls)),
+        (Next::Answer(text, undone), Fit::Yes) => Answer::Text(text, Some(undone)),
+        (Next::Answer(text, undone), Fit::Unclear) => {
+            Answer::Text(format!("{text}\n\n{}", fitting::UNCLEAR), Some(undone))
+        }
+    }
+}
+
+/// Calls of what the words want, or words about what came back.
+fn matched(request: &Request, turn: &Turn<'_>) -> Answer {
     if let Some(call) = stated_call(request, turn) {
         return match turn.rounds.is_empty() {
             true => Answer::Calls(with_ids(request, vec![call])),
             false => words_on_results(request, turn),
-        };
-    }
-    if let Some(procedure) = procedure(request, turn) {
-        let fit = fitting::fit(request, &turn.words);
-        return match (procedure.next(turn), fit) {
-            (_, Fit::No) => Answer::undone(format!(
-                "I found nobody for that: nothing in it is what this team says that it does. {}",
-                introduction(&request.tools)
-            )),
-            (Next::Calls(calls), _) => Answer::Calls(with_ids(request, calls)),
-            (Next::Answer(text, undone), Fit::Yes) => Answer::Text(text, Some(undone)),
-            (Next::Answer(text, undone), Fit::Unclear) => {
-                Answer::Text(format!("{text}\n\n{}", fitting::UNCLEAR), Some(undone))
-            }
         };
     }
     if turn.rounds.is_empty() && may_forbid(&turn.words) {
@@ -167,7 +189,7 @@ fn failed(turn: &Turn<'_>) -> Option<Undone> {
 /// The call that the words state outright, with nothing beside them.
 fn stated_call(request: &Request, turn: &Turn<'_>) -> Option<(String, Value)> {
     let cards: Vec<Card<'_>> = request.tools.iter().map(by_name).collect();
-    let outright = Outright::of(&turn.words, &cards, &request.agent)?;
+    let outright = Outright::of(&turn.words, &cards, request.asker_id())?;
     let tool = &request.tools[outright.card];
     let mut arguments = outright.input(&tool.parameters)?;
     if let Some(skill) = outright.skill {
@@ -183,7 +205,7 @@ fn stated_call(request: &Request, turn: &Turn<'_>) -> Option<(String, Value)> {
 /// The sentence on words that nobody looked at: how to state them outright, or why what they state is no input of the tool that they name.
 fn advice(request: &Request, turn: &Turn<'_>) -> String {
     let cards: Vec<Card<'_>> = request.tools.iter().map(by_name).collect();
-    let outright = Outright::of(&turn.words, &cards, &request.agent);
+    let outright = Outright::of(&turn.words, &cards, request.asker_id());
     let is_misfit = outright.and_then(|outright| {
         let tool = &request.tools[outright.card];
         let is_taken = outright.input(&tool.parameters).is_some();
@@ -227,14 +249,16 @@ fn unread_data(request: &Request, turn: &Turn<'_>) -> Option<String> {
     })
 }
 
-/// The procedure that the words want to be followed. Who asks who it is wants none, nor who has numbers added; whoever names one tool
+/// The procedure that the words want to be followed. Who states a call outright wants that one alone. Who asks who it is wants none, nor who has numbers added; whoever names one tool
 /// wants that one alone, and who names some and may forbid something wants nobody to guess.
 fn procedure<'a>(request: &'a Request, turn: &Turn<'_>) -> Option<Procedure<'a>> {
     let named = Known::of(&request.tools).named(&turn.words);
-    let wants_none = match named.as_slice() {
-        [] => asks_who_it_is(&turn.words) || sums::answer(&turn.words).is_some(),
-        named => named.len() == 1 || may_forbid(&turn.words),
-    };
+    let is_outright = stated_call(request, turn).is_some();
+    let wants_none = is_outright
+        || match named.as_slice() {
+            [] => asks_who_it_is(&turn.words) || sums::answer(&turn.words).is_some(),
+            named => named.len() == 1 || may_forbid(&turn.words),
+        };
     match wants_none {
         true => None,
         false => Procedure::of(request, &named),

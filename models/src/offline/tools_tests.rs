@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::{PresentedAgent, PromptMessage, PromptRole};
+use crate::{Asker, PresentedAgent, PromptMessage, PromptRole};
 
 fn tool(name: &str, description: &str, parameters: Value) -> ToolSpec {
     ToolSpec {
@@ -464,6 +464,77 @@ fn who_is_addressed_beside_others_and_is_nobody_is_named_in_the_answer() {
     assert_eq!(undone, Some(Undone::Part));
 }
 
+fn asked_by(id: &str, is_instructed: bool, words: &str) -> Request {
+    let mut request = asked(words);
+    for tool in &mut request.tools {
+        tool.agent = tool.name.strip_prefix("agent_").map(|id| PresentedAgent {
+            id: id.to_owned(),
+            own_words_at: 0,
+        });
+    }
+    request.asker = Some(Asker {
+        id: id.to_owned(),
+        is_instructed,
+    });
+    request
+}
+
+/// spec: SOP-8.7
+#[test]
+fn nobody_is_asked_in_the_place_of_one_whom_the_words_address_and_who_is_nobody() {
+    for words in [
+        "ask ghost to fix the sink",
+        "please ask ghost and ghost2 to echo",
+    ] {
+        let Answer::Text(said, Some(Undone::All)) = answer(&asked_by("lead", false, words)) else {
+            panic!("nobody is asked: {words}");
+        };
+        assert!(said.starts_with("I know no agent called ghost"), "{said}");
+        assert!(
+            said.contains("- agent_ink-7"),
+            "the names are there: {said}"
+        );
+    }
+    // Words that address the agent itself may have been for others as well.
+    for words in [
+        "ask lead to echo this",
+        "ask bob to paint and ask lead to echo this",
+    ] {
+        let made = calls(&asked_by("agent_lead", false, words));
+        assert_eq!(made[0].name, "agent_echo", "{words}");
+    }
+    let both = "ask ghost to paint and ask echo2 to say hi";
+    let result = json!({"agent": "echo2", "text": "hi"});
+    let said = said(&answered(asked_by("lead", false, both), &[result]));
+    assert!(said.contains("I know no agent called ghost"), "{said}");
+}
+
+/// spec: ORC-2.1
+#[test]
+fn an_answer_beside_instructions_that_nobody_read_is_a_part() {
+    let unread = "No language model read the instructions of this agent.";
+    let told = |is_instructed: bool, words: &str| {
+        let request = asked_by("lead", is_instructed, words);
+        let request = match answer(&request) {
+            Answer::Calls(_) => answered(request, &[json!({"agent": "echo", "text": "hi"})]),
+            Answer::Text(..) => request,
+        };
+        match answer(&request) {
+            Answer::Text(said, undone) => (said.contains(unread), undone),
+            Answer::Calls(calls) => panic!("there is a result: {calls:?}"),
+        }
+    };
+    for words in ["agent_echo \"hi\"", "hello"] {
+        assert_eq!(told(false, words), (false, None), "{words}");
+        assert_eq!(told(true, words), (true, Some(Undone::Part)), "{words}");
+    }
+    let free = "ask agent_echo to say hi";
+    assert_eq!(told(false, free), (false, Some(Undone::Part)));
+    assert_eq!(told(true, free), (true, Some(Undone::Part)));
+    let nothing = "never use agent_echo";
+    assert_eq!(told(true, nothing), (false, Some(Undone::All)));
+}
+
 /// spec: ORC-2.3
 #[test]
 fn a_tool_that_failed_leaves_a_part_undone_and_all_of_them_everything() {
@@ -576,7 +647,10 @@ fn whoever_is_asked_directly_by_its_own_name_is_asked_outright() {
     let words = "ask kiosk to calculator a=2 b=3.5";
     for (own, expected) in [("agent_kiosk", None), ("shop", Some(Undone::Part))] {
         let mut request = asked(words);
-        request.agent = own.to_owned();
+        request.asker = Some(Asker {
+            id: own.to_owned(),
+            is_instructed: false,
+        });
         let done = answered(request, &[json!("5.5")]);
         let Answer::Text(_, undone) = answer(&done) else {
             panic!("there is a result");

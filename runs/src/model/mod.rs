@@ -8,7 +8,7 @@ mod request;
 mod tokens;
 
 pub use request::{
-    Completion, EmptyRequest, Output, PresentedAgent, PromptMessage, PromptPart, PromptRole,
+    Asker, Completion, EmptyRequest, Output, PresentedAgent, PromptMessage, PromptPart, PromptRole,
     Request, ToolCall, ToolSpec, Undone, Usage,
 };
 pub use tokens::estimate_tokens;

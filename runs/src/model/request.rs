@@ -162,6 +162,15 @@ impl ToolSpec {
     }
 }
 
+/// The agent that asks the model. Models are not told; this is for programs that stand in for one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asker {
+    /// The agent's id.
+    pub id: String,
+    /// True if its author says in words how it is to work, beside what holds for all agents.
+    pub is_instructed: bool,
+}
+
 /// Error: a request contains system messages only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the request has no message to answer")]
@@ -180,10 +189,9 @@ pub struct Request {
     pub max_output_tokens: Option<u32>,
     /// Sampling temperature, from 0; the provider's default if `None`. Models without such a setting ignore it.
     pub temperature: Option<f64>,
-    /// Id of the agent that asks the model, where it is known. Never sent to a model: it tells a program that stands in for one by which
-    /// name the user's words address it.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub agent: String,
+    /// The agent that asks, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asker: Option<Asker>,
 }
 
 impl Request {
@@ -202,6 +210,11 @@ impl Request {
             schema,
         };
         self
+    }
+
+    /// Id of the agent that asks; empty where it does not say so.
+    pub fn asker_id(&self) -> &str {
+        self.asker.as_ref().map_or("", |asker| &asker.id)
     }
 
     /// The last user message that has a text part, as text.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{AnswerForm, ErrorMode, Peer};
-use crate::model::{PromptMessage, ToolSpec};
+use crate::model::{Asker, PromptMessage, ToolSpec};
 
 /// Input of a tool loop.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -12,6 +12,9 @@ use crate::model::{PromptMessage, ToolSpec};
 pub struct Input {
     /// The agent's instructions.
     pub instructions: String,
+    /// The agent, for programs that stand in for a model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asker: Option<Asker>,
     /// True if the earlier conversation is queried first ([`CONVERSATION`](super::CONVERSATION)) and put before
     /// `messages`.
     pub conversation: bool,
@@ -35,7 +38,7 @@ pub struct Input {
     /// Id of the run, shown with approvals; empty if no tool needs one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub run: String,
-    /// The run's agent, shown with approvals, and for programs that stand in for a model.
+    /// The run's agent, likewise.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub agent: String,
 }

@@ -252,9 +252,9 @@ impl Turns {
         if let Some(form) = &self.input.form {
             form.ask_for(&mut request);
         }
+        request.asker = self.input.asker.clone();
         request.temperature = self.input.temperature;
         request.max_output_tokens = self.input.max_output_tokens;
-        request.agent.clone_from(&self.input.agent);
         Step {
             effect: Effect::Ask(Box::new(request)),
             ..question

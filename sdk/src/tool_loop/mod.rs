@@ -156,12 +156,19 @@ impl Conductor for Thinking {
             ref about,
             ..
         } = self.0.settings;
-        let run = match self.0.tools.needs_approval() {
-            true => task.run_id().to_string(),
-            false => String::new(),
+        let (run, agent) = match self.0.tools.needs_approval() {
+            true => (
+                task.run_id().to_string(),
+                task.client().agent_id().to_owned(),
+            ),
+            false => Default::default(),
         };
         let input = Input {
             instructions: self.0.instructions(),
+            asker: Some(model::Asker {
+                id: task.client().agent_id().to_owned(),
+                is_instructed: !self.0.settings.instructions.trim().is_empty(),
+            }),
             // What is to become data comes with all that is needed for it.
             conversation: form.is_none()
                 && !task.task_id().is_empty()
@@ -176,7 +183,7 @@ impl Conductor for Thinking {
                 .unwrap_or(on_failure),
             about: about.clone(),
             run,
-            agent: task.client().agent_id().to_owned(),
+            agent,
         };
         Ok(Beginning {
             input: json!(input),
