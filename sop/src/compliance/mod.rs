@@ -7,6 +7,7 @@
 mod call;
 mod checks;
 mod finding;
+mod nothing_done;
 mod prompt;
 mod recorded;
 mod shortened;
@@ -60,6 +61,7 @@ pub async fn report(
         let rules: Vec<_> = left.iter().map(|(_, rule, _)| *rule).collect();
         let verdicts = verdicts::judged(model, &procedure, &transcript, &rules).await;
         for ((at, rule, note), found) in left.into_iter().zip(verdicts) {
+            let found = nothing_done::without_doing(found, &transcript);
             findings[at] = Finding::judged(rule, note, found);
         }
     }

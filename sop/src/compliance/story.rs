@@ -184,6 +184,19 @@ impl Story {
         story
     }
 
+    /// The model calls an agent, which fails.
+    pub(super) fn fails_of(self, agent: &str, task: &str) -> Self {
+        let mut story = self.calls(&[(agent, task)]);
+        if let Some(RunEvent::StepEnded {
+            result: StepResult::DelegationEnded(ended),
+            ..
+        }) = story.events.last_mut()
+        {
+            "failed".clone_into(&mut ended.state);
+        }
+        story
+    }
+
     /// The model wants to call something, and it does not go out.
     pub(super) fn refused(mut self, tool: &str) -> Self {
         self.ask(&[(tool, "please")], "");

@@ -106,9 +106,7 @@ async fn an_invented_quotation_counts_for_nothing() {
                 "{quotation:?}"
             );
             assert!(
-                finding
-                    .evidence
-                    .contains("does not stand in what happened: It is so."),
+                finding.evidence.contains("does not stand in what "),
                 "{}",
                 finding.evidence
             );
@@ -116,6 +114,44 @@ async fn an_invented_quotation_counts_for_nothing() {
         assert_eq!(finding(&report, "R4").verdict, Verdict::Kept);
         assert!(!report.is_broken());
     }
+}
+
+/// spec: SOP-8.7
+#[tokio::test]
+async fn a_rule_is_not_kept_by_a_quotation_of_the_request() {
+    let model = Scripted::texts([verdicts(&[
+        verdict("R4", "kept", 1, "Write about bees."),
+        verdict("R5", "kept", 7, "{\"task\":\"please\"}"),
+        verdict("R6", "not-applicable", 1, "Write about bees."),
+        verdict("R7", "kept", 1, "Bees hum, says the researcher."),
+    ])]);
+    let story = Story::new(&RULES)
+        .calls(&[("researcher", "Find three sources about bees")])
+        .refused("critic")
+        .answers(ANSWER);
+    let report = reported(&story, Some(&model)).await;
+    for id in ["R4", "R5"] {
+        let finding = finding(&report, id);
+        assert_eq!(finding.verdict, Verdict::NotChecked, "{id}");
+        let why = "does not stand in what was said or done in the run";
+        assert!(finding.evidence.contains(why), "{}", finding.evidence);
+    }
+    assert_eq!(finding(&report, "R6").verdict, Verdict::NotApplicable);
+    assert_eq!(finding(&report, "R7").verdict, Verdict::Kept);
+}
+
+/// spec: SOP-8.6, SOP-8.7
+#[tokio::test]
+async fn a_model_finds_no_rule_kept_in_a_run_in_which_nothing_was_done() {
+    let nothing = json!({"partial": true, "undone": "all", "results": []});
+    let outcome = RunOutcome::with_data("I found no tool for bees", nothing);
+    let story = Story::new(&["You MUST be kind."]).ends(outcome);
+    let model = Scripted::texts([verdicts(&[verdict("R1", "kept", 2, "I found no tool")])]);
+    let report = reported(&story, Some(&model)).await;
+    assert!(report.is_open() && report.counts.kept == 0);
+    let evidence = &finding(&report, "R1").evidence;
+    let why = "nothing of the request was done: ";
+    assert!(evidence.starts_with(why), "{evidence}");
 }
 
 #[tokio::test]
@@ -272,14 +308,14 @@ async fn many_rules_are_asked_about_in_bounded_questions() {
                 verdict(
                     rule["id"].as_str().unwrap_or_default(),
                     "kept",
-                    1,
-                    "Write about bees.",
+                    2,
+                    "Bees hum.",
                 )
             })
             .collect();
         Ok(self::verdicts(&verdicts))
     });
-    let report = reported(&Story::new(&texts).answers("x"), Some(&model)).await;
+    let report = reported(&Story::new(&texts).answers("Bees hum."), Some(&model)).await;
     assert_eq!((report.counts.kept, report.counts.not_checked), (200, 30));
     assert_eq!(
         (model.requests().len(), model.most_at_once() <= 3),

@@ -78,6 +78,16 @@ pub enum PassageKind {
     Outcome,
 }
 
+impl PassageKind {
+    /// True of what was said or done in the run, and not before it, or in vain.
+    pub(super) fn is_of_the_run(self) -> bool {
+        match self {
+            Self::Words | Self::Call | Self::Result | Self::Outcome => true,
+            Self::Earlier | Self::Request | Self::NotCalled => false,
+        }
+    }
+}
+
 /// Something that could be called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tool {

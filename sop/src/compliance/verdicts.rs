@@ -184,7 +184,10 @@ impl Judgement {
                 return CheckResult::not_checked(format!("the model could not tell: {reason}"));
             }
         };
-        match quoted(&self.quotation, self.passage.as_u64(), transcript) {
+        let named = self.passage.as_u64();
+        // What was asked for, or not done, shows nothing that was done.
+        let counts = |passage: &Passage| verdict != Verdict::Kept || passage.what.is_of_the_run();
+        match quoted(&self.quotation, named, transcript, counts) {
             Some(passage) => CheckResult {
                 quotation: Some(short(&self.quotation)),
                 source: Some(passage.title.clone()),
@@ -192,8 +195,12 @@ impl Judgement {
             },
             None => {
                 let quotation = short(&self.quotation);
+                let where_it_counts = match verdict {
+                    Verdict::Kept => "what was said or done in the run",
+                    _ => "what happened",
+                };
                 CheckResult::not_checked(format!(
-                    "the model's verdict ({word}) does not count, as its quotation {quotation:?} does not stand in what happened: {reason}"
+                    "the model's verdict ({word}) does not count, as its quotation {quotation:?} does not stand in {where_it_counts}: {reason}"
                 ))
             }
         }
@@ -205,6 +212,7 @@ fn quoted<'a>(
     quotation: &str,
     named: Option<u64>,
     transcript: &'a Transcript,
+    counts: impl Fn(&Passage) -> bool,
 ) -> Option<&'a Passage> {
     let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let quotation = plain(quotation);
@@ -212,7 +220,7 @@ fn quoted<'a>(
     let is_in = |passage: &&Passage| {
         let text = plain(&passage.text);
         let is_all = !text.is_empty() && text == quotation;
-        is_all || signs >= SHORTEST && text.contains(&quotation)
+        counts(passage) && (is_all || signs >= SHORTEST && text.contains(&quotation))
     };
     let named = named.and_then(|number| transcript.passage(u32::try_from(number).ok()?));
     named

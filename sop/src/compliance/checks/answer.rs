@@ -31,6 +31,12 @@ pub(super) fn read(duty: &Duty) -> Option<Criterion> {
 }
 
 impl Criterion {
+    /// True if a text in quotation marks has to be in the answer.
+    pub(super) fn wants_a_text(&self) -> bool {
+        let is_forbidden = self.is_negated || self.words.starts_with("must not");
+        !is_forbidden && self.words.contains(['"', '“'])
+    }
+
     /// Tells whether this answer meets it, if that can be told, and what was found.
     pub(super) fn decide(&self, answer: &str) -> (Option<bool>, String) {
         let Some(computed) = qa::computed(&self.words, answer) else {

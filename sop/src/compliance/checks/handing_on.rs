@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    super::{Call, PassageKind, Transcript, Verdict},
+    super::{Call, PassageKind, Transcript, Verdict, nothing_done},
     CheckResult, Checked,
     answer::joined,
     calls::often,
@@ -43,8 +43,9 @@ impl Handing {
         let calls = transcript.calls.iter().enumerate();
         let meant: Vec<(usize, &Call)> = calls.filter(|(_, call)| self.is_for(call)).collect();
         if meant.is_empty() {
+            let none = CheckResult::new(Verdict::NotApplicable, "nothing was handed on");
             return Err(Checked::Decided(match transcript.is_over() {
-                true => CheckResult::new(Verdict::NotApplicable, "nothing was handed on"),
+                true => nothing_done::without_doing(none, transcript),
                 false => {
                     CheckResult::not_checked("nothing was handed on so far; the run is not over")
                 }

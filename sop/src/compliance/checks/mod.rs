@@ -33,7 +33,7 @@ mod orders;
 #[cfg(test)]
 mod tests;
 
-use super::{Procedure, Transcript, Verdict};
+use super::{Passage, PassageKind, Procedure, Transcript, Verdict, nothing_done};
 use crate::Rule;
 use duty::{Duty, Subject};
 
@@ -84,30 +84,31 @@ pub(super) fn check(rule: &Rule, procedure: &Procedure, transcript: &Transcript)
     let Some(test) = Test::read(&duty) else {
         return Checked::Left(None);
     };
-    let Some(answer) = transcript.answer() else {
-        return Checked::Decided(match transcript.is_over() {
-            false => CheckResult::not_checked("the run is not over, so there is no answer yet"),
-            true => CheckResult::new(
-                Verdict::NotApplicable,
-                format!("the run {}, so there is no answer", ended(transcript)),
-            ),
-        });
-    };
-    let (holds, evidence) = test.decide(&answer.text);
-    match holds {
-        None => Checked::Left(Some(evidence)),
-        Some(holds) => Checked::Decided(CheckResult::new(
-            if holds {
-                Verdict::Kept
-            } else {
-                Verdict::Broken
-            },
-            format!("the answer: {evidence}"),
-        )),
+    if !transcript.is_over() {
+        let evidence = "the run is not over, so there is no answer yet";
+        return Checked::Decided(CheckResult::not_checked(evidence));
     }
+    if let Some(why) = nothing_done::why(transcript) {
+        let evidence = format!("{why}, so there is no answer that shows it");
+        return Checked::Decided(CheckResult::not_checked(evidence));
+    }
+    let answer = transcript.answer();
+    let answer = answer.map_or("", |answer| answer.text.as_str());
+    let (holds, evidence) = test.decide(answer);
+    let verdict = match holds {
+        None => return Checked::Left(Some(evidence)),
+        Some(true) if test.is_quoted(transcript) => {
+            return Checked::Decided(CheckResult::not_checked(format!(
+                "the answer: {evidence}; the request has it as well, and the answer is a part that may only quote it"
+            )));
+        }
+        Some(true) => Verdict::Kept,
+        Some(false) => Verdict::Broken,
+    };
+    Checked::Decided(CheckResult::new(verdict, format!("the answer: {evidence}")))
 }
 
-/// The end of a run that has no answer.
+/// The end of a run that did not complete.
 fn ended(transcript: &Transcript) -> &str {
     match transcript.state.as_str() {
         "cancelled" => "was cancelled",
@@ -125,6 +126,18 @@ impl Test {
     fn read(duty: &Duty) -> Option<Self> {
         let criterion = answer::read(duty).map(Self::Criterion);
         criterion.or_else(|| form::read(duty).map(Self::Form))
+    }
+
+    /// True if an answer that is a part may have the wanted text from the request alone.
+    fn is_quoted(&self, transcript: &Transcript) -> bool {
+        let Self::Criterion(criterion) = self else {
+            return false;
+        };
+        let is_in = |passage: &Passage| {
+            passage.what == PassageKind::Request && criterion.decide(&passage.text).0 == Some(true)
+        };
+        let is_part = transcript.undone.is_some();
+        is_part && criterion.wants_a_text() && transcript.passages.iter().any(is_in)
     }
 
     /// Tells whether it holds, if that can be told, and what was found.

@@ -1,7 +1,7 @@
 //! Check of the order and number of calls.
 
 use super::{
-    super::{Transcript, Verdict},
+    super::{Transcript, Verdict, nothing_done},
     CheckResult, Checked,
     calls::Calls,
     ended,
@@ -38,12 +38,22 @@ impl Order {
             let evidence = format!("{}; the run {ended} before that could be", seen.evidence);
             return Checked::Decided(CheckResult::not_checked(evidence));
         }
+        let call = seen.call.and_then(|at| transcript.calls.get(at));
+        // A call that came back was made, whatever became of the rest.
+        let is_shown = match seen.holds {
+            true => call.is_some_and(|call| call.state == "completed"),
+            false => seen.is_lasting,
+        };
+        if let Some(why) = nothing_done::why(transcript).filter(|_| !is_shown) {
+            let evidence = format!("{}; {why}", seen.evidence);
+            return Checked::Decided(CheckResult::not_checked(evidence));
+        }
         let verdict = match seen.holds {
             true => Verdict::Kept,
             false => Verdict::Broken,
         };
         let mut found = CheckResult::new(verdict, seen.evidence);
-        if let Some(call) = seen.call.and_then(|at| transcript.calls.get(at))
+        if let Some(call) = call
             && let Some(passage) = transcript.passage(call.passage)
         {
             let line = passage.text.lines().next().unwrap_or_default();

@@ -1,4 +1,5 @@
 mod forms;
+mod nothing_done;
 mod readings;
 
 use proptest::prelude::*;
@@ -245,15 +246,24 @@ fn nothing_is_held_against_a_run_before_it_is_over() {
     for (rule, verdict, part) in [
         (
             "The answer MUST be JSON.",
-            NotApplicable,
+            NotChecked,
             "the run failed, so there is no answer",
+        ),
+        (
+            "You MUST include \"bees\" in every task.",
+            NotChecked,
+            "the run failed: nothing was handed on",
         ),
         (
             "You MUST ask the critic.",
             NotChecked,
             "the run failed before that could be",
         ),
-        ("You MUST NOT ask the critic.", Kept, "never called"),
+        (
+            "You MUST NOT ask the critic.",
+            NotChecked,
+            "nothing was called; the run failed",
+        ),
     ] {
         let (found, evidence) = found(rule, &failed).expect(rule);
         assert_eq!(found, verdict, "{rule}");

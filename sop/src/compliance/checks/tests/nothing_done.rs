@@ -1,0 +1,84 @@
+//! Runs in which nothing was done, or of whose answer a part may be quoted.
+
+use agenthub_sdk::runs::RunOutcome;
+use serde_json::json;
+
+use super::*;
+
+/// The story of an answer of which so much is undone.
+fn lacking(undone: &'static str, answer: &'static str) -> impl Fn(Story) -> Story {
+    move |story| {
+        let data = json!({"partial": true, "undone": undone, "results": []});
+        story.ends(RunOutcome::with_data(answer, data))
+    }
+}
+
+/// spec: SOP-8.6, SOP-8.7
+#[test]
+fn no_rule_is_kept_or_broken_by_a_run_in_which_nothing_was_done() {
+    let refusal = "I found no tool. You said: Write about bees.";
+    for rule in [
+        "The answer MUST contain \"bees\".",
+        "The answer MUST contain \"wasps\".",
+        "The answer MUST NOT contain \"wasps\".",
+        "The answer MUST be at most 100 words.",
+        "The answer MUST be at most 2 words.",
+        "You MUST ask the critic.",
+        "You MUST NOT ask the critic.",
+        "You MUST NOT call any tools.",
+        "You MUST ask the critic at most 2 times.",
+        "You MUST include \"bees\" in every task.",
+    ] {
+        // An answer that is a part, and for which nobody was asked, may only greet.
+        for (undone, why) in [
+            ("all", "nothing of the request was done"),
+            ("part", "nothing was called for it"),
+        ] {
+            let (verdict, evidence) = found(rule, &lacking(undone, refusal)).expect(rule);
+            assert_eq!(verdict, NotChecked, "{rule}: {evidence}");
+            assert!(evidence.contains(why), "{rule}: {evidence}");
+        }
+    }
+}
+
+/// spec: SOP-8.6
+#[test]
+fn a_call_that_came_back_was_made_whatever_became_of_the_run() {
+    let asked = |story: Story| story.calls(&[("critic", "Look into bees")]);
+    let nothing = |story: Story| lacking("all", "I heard nothing.")(asked(story));
+    let failed = |story: Story| asked(story).fails("it is gone");
+    let unanswered = |story: Story| story.fails_of("critic", "Look").fails("it is gone");
+    for (rule, verdict, of_unanswered) in [
+        ("You MUST ask the critic.", Kept, NotChecked),
+        ("You MUST NOT ask the critic.", Broken, Broken),
+        ("You MUST ask the critic once.", Kept, NotChecked),
+        ("You MUST ask the researcher.", NotChecked, NotChecked),
+    ] {
+        assert_eq!(self::verdict(rule, &nothing), Some(verdict), "{rule}");
+        assert_eq!(self::verdict(rule, &failed), Some(verdict), "{rule}");
+        let unanswered = self::verdict(rule, &unanswered);
+        assert_eq!(unanswered, Some(of_unanswered), "{rule}");
+    }
+}
+
+/// spec: SOP-8.6
+#[test]
+fn a_text_that_the_request_has_is_no_evidence_in_an_answer_that_is_a_part() {
+    let part = |answer: &'static str| {
+        move |story: Story| lacking("part", answer)(story.calls(&[("critic", "Look")]))
+    };
+    for (rule, expected) in [
+        ("The answer MUST contain \"bees\".", NotChecked),
+        ("You MUST mention \"bees\" in the answer.", NotChecked),
+        ("The answer MUST contain \"hum\".", Kept),
+        ("The answer MUST contain \"wasps\".", Broken),
+        ("The answer MUST NOT contain \"wasps\".", Kept),
+        ("The answer MUST be at most 5 words.", Kept),
+    ] {
+        let (verdict, evidence) = found(rule, &part("Write about bees: they hum.")).expect(rule);
+        assert_eq!(verdict, expected, "{rule}: {evidence}");
+    }
+    let whole = answering("Bees hum.");
+    let rule = "The answer MUST contain \"bees\".";
+    assert_eq!(verdict(rule, &whole), Some(Kept));
+}
