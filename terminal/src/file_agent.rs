@@ -42,7 +42,13 @@ impl FileAgent<'_> {
             return false;
         };
         let says_the_same = || params["digest"] == *self.digest && self.path.is_file();
-        params["source"] == *sha256(&self.source()) || says_the_same()
+        self.is_at(card) || says_the_same()
+    }
+
+    /// True if the card is of the file at this place, whatever it says.
+    pub fn is_at(&self, card: &AgentCard) -> bool {
+        params(card, self.extension)
+            .is_some_and(|params| params["source"] == *sha256(&self.source()))
     }
 
     /// True if the card is of any file of this kind.

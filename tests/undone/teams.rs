@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::harness::System;
+use crate::harness::{Finished, System};
 
 const LEAD: &str = "---\nname: lead\ndescription: Has texts checked\ntype: orchestrator\n---\nYou have texts checked.\n\n## Steps\n\n1. Ask `counter` to check the text.\n";
 const COUNTER: &str =
@@ -140,15 +140,108 @@ fn who_has_nobody_to_lead_is_not_called_fine() {
     assert!(!checked.stdout.contains("is fine"), "{checked:?}");
 }
 
+/// Nobody followed the page's steps for it.
+///
 /// spec: SOP-10.3
 #[test]
-fn a_greeting_is_answered_by_who_has_nobody_to_lead() {
+fn a_greeting_and_a_sum_are_answered_in_part_as_nobody_read_the_page() {
     let system = System::bare("127.0.0.1:1".to_owned());
     write(&system, "alone/lead.md", LEAD);
-    for words in ["hello", "what can you do?", "7 times 6"] {
-        let asked = system.run(&["sop", "ask", "--here", "alone", words], "");
-        assert_eq!(asked.code, Some(0), "{words}: {asked:?}");
+    write(&system, "team/lead.md", LEAD);
+    write(&system, "team/counter.md", COUNTER);
+    for team in ["alone", "team"] {
+        for (words, part) in [
+            ("hello", "stand-in"),
+            ("2+2", "is 4"),
+            ("7 times 6", "is 42"),
+        ] {
+            let asked = system.run(&["sop", "ask", "--here", team, words], "");
+            assert_eq!(asked.code, Some(3), "{team} {words}: {asked:?}");
+            for part in [part, "No language model read the instructions"] {
+                assert!(asked.stdout.contains(part), "{team} {words}: {asked:?}");
+            }
+        }
     }
+}
+
+/// spec: SOP-8.7
+#[test]
+fn nobody_of_a_team_is_asked_in_the_place_of_one_whom_nobody_knows() {
+    let system = System::bare("127.0.0.1:1".to_owned());
+    write(&system, "team/lead.md", LEAD);
+    write(&system, "team/counter.md", COUNTER);
+    let ask = |words: &str| system.run(&["sop", "ask", "--here", "team", words], "");
+    let nobody = ask("ask ghost to check the text: It rains.");
+    assert_eq!(nobody.code, Some(1), "{nobody:?}");
+    for part in ["I know no agent called ghost", "agent_counter"] {
+        assert!(nobody.stdout.contains(part), "{part}: {nobody:?}");
+    }
+    assert!(!nobody.stderr.contains("→ counter"), "{nobody:?}");
+    let own = ask("ask lead to check the text: It rains.");
+    assert!(own.stderr.contains("→ counter"), "{own:?}");
+}
+
+/// spec: SOP-8.6, SOP-8.7
+#[test]
+fn a_report_calls_no_rule_of_a_refused_request_kept() {
+    let system = System::bare("127.0.0.1:1".to_owned());
+    let rules = "\n## Rules\n\n- The answer MUST mention \"sweater\".\n- You MUST NOT ask `ghost`.\n- You MUST ask `counter`.\n";
+    write(&system, "team/lead.md", &format!("{LEAD}{rules}"));
+    write(&system, "team/counter.md", COUNTER);
+    let refused = system.run(&["sop", "ask", "--here", "team", "knit me a sweater"], "");
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    let report = system.run(&["sop", "report", "latest"], "");
+    assert_eq!(report.code, Some(3), "{report:?}");
+    let counts = "3 rules: 0 kept, 0 broken, 0 not applicable, 3 not checked";
+    assert!(report.stdout.contains(counts), "{report:?}");
+}
+
+/// spec: SOP-4.4
+#[test]
+fn a_page_that_cannot_be_used_is_named_by_the_answer_which_is_a_part() {
+    let (system, _up) = System::up();
+    let fine = "---\nname: lead\ndescription: Answers\ntype: orchestrator\n---\n";
+    write(&system, "team/lead.md", fine);
+    write(&system, "team/counter.md", COUNTER);
+    let ask = |flags: &[&str]| {
+        let args = [&["sop", "ask"], flags, &["team", "hello"]].concat();
+        system.run(&args, "")
+    };
+    let whole = ask(&["--here"]);
+    assert_eq!(
+        whole.code,
+        Some(0),
+        "a page without a word has no steps: {whole:?}"
+    );
+    write(&system, "team/broken.md", "---\nname: broken\n---\nWork.\n");
+    let left_out = |asked: &Finished| {
+        assert_eq!(asked.code, Some(3), "{asked:?}");
+        let named = "team/broken.md was left out: `description` is missing";
+        assert!(asked.stdout.contains(named), "{asked:?}");
+    };
+    left_out(&ask(&["--here"]));
+    left_out(&ask(&[]));
+    let _team = system.start(&["sop", "up", "team"]);
+    system.wait_online("counter");
+    left_out(&ask(&[]));
+    // One that was right before is at work as it was.
+    let worse = COUNTER.replace("description", "descripton");
+    write(&system, "team/counter.md", &worse);
+    write(
+        &system,
+        "team/broken.md",
+        COUNTER.replace("counter", "broken").as_str(),
+    );
+    system.wait_online("broken");
+    let as_it_was = ask(&[]);
+    assert_eq!(as_it_was.code, Some(0), "{as_it_was:?}");
+    write(
+        &system,
+        "team/lead.md",
+        "---\nname: lead\ntype: orchestrator\n---\n",
+    );
+    let unusable = ask(&["--here"]);
+    assert_eq!(unusable.code, Some(2), "{unusable:?}");
 }
 
 /// spec: SOP-10.3

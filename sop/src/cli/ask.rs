@@ -143,6 +143,9 @@ impl Question<'_> {
         let Some(client) = client else {
             return Ok(None);
         };
+        if here.team.is_none() {
+            here.absent = self.absent_there(&client, found).await?;
+        }
         let asked = match &mut here.hosted {
             None if here.team.is_none() => {
                 let taking_over = self.take_over(&client, found, settings, here);

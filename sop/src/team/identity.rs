@@ -1,14 +1,29 @@
 //! Is the agent that the hub knows under an id this SOP, or something else of the same name?
 
+use std::path::Path;
+
 use agenthub_sdk::proto::a2a::AgentCard;
 use agenthub_terminal::file_agent::FileAgent;
 
 use crate::Definition;
 
+/// Card extension for agents of SOPs.
+pub(crate) const EXTENSION: &str = "urn:agenthub:sop/v1";
+
+/// True if the card is of the SOP at this place, as it is or as it was before.
+pub(crate) fn is_at(path: &Path, card: &AgentCard) -> bool {
+    let file = FileAgent {
+        extension: EXTENSION,
+        digest: "",
+        path,
+    };
+    file.is_at(card)
+}
+
 /// An SOP, as the card of its agent names it.
 pub(crate) fn file_of(definition: &Definition) -> FileAgent<'_> {
     FileAgent {
-        extension: "urn:agenthub:sop/v1",
+        extension: EXTENSION,
         digest: &definition.digest,
         path: &definition.path,
     }

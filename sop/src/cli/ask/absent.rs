@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use agenthub_sdk::proto::a2a::AgentCard;
 use agenthub_terminal::faults;
 
-use crate::{Discovered, Fault, Member, News};
+use crate::{Discovered, Fault, Member, News, team::identity};
 
 /// Faults that were shown. Clones share them.
 #[derive(Clone, Default)]
@@ -65,6 +66,16 @@ pub(super) fn absent(discovered: &Discovered, members: &[Member], told: &[Fault]
     Absent {
         agents: agents.collect(),
         unusable: errors.cloned().collect(),
+    }
+}
+
+/// The same of a team that is elsewhere on the hub with these cards: files of which it has no agent, not as they were before either.
+pub(super) fn absent_elsewhere(discovered: &Discovered, cards: &[AgentCard]) -> Absent {
+    let is_used = |fault: &&Fault| cards.iter().any(|card| identity::is_at(&fault.path, card));
+    let errors = discovered.faults.iter().filter(|fault| fault.is_error());
+    Absent {
+        agents: Vec::new(),
+        unusable: errors.filter(|fault| !is_used(fault)).cloned().collect(),
     }
 }
 

@@ -71,6 +71,10 @@ impl Question<'_> {
             true => extent.max(Extent::Part),
             false => extent,
         };
+        let extent = match absent.unusable.is_empty() {
+            true => extent,
+            false => extent.max(Extent::Part),
+        };
         let is_partial = ok && extent != Extent::Whole;
         let code = match (ok, *is_cancelled) {
             (true, _) => extent.code(),
@@ -218,7 +222,7 @@ impl Screen {
     }
 }
 
-/// The answer in words, and a line for each agent that it is without since it could not start.
+/// The answer in words, and a line for each agent that it is without since it could not start, and for each file that is nobody.
 fn answer(outcome: &Outcome, absent: &Absent) -> String {
     let said = outcome.message.as_ref().map(|m| m.text());
     let mut answer = said
@@ -227,6 +231,10 @@ fn answer(outcome: &Outcome, absent: &Absent) -> String {
     for (agent, why) in &absent.agents {
         let why = output::cut(why, MAX_WHY);
         answer.push_str(&format!("\n{agent} could not start: {why}"));
+    }
+    for fault in absent.files() {
+        let why = output::cut(&fault.message, MAX_WHY);
+        answer.push_str(&format!("\n{} was left out: {why}", fault.path.display()));
     }
     answer
 }

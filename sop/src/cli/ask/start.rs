@@ -2,7 +2,13 @@
 
 use std::{path::Path, time::Duration};
 
-use agenthub_sdk::{Client, Error, proto::agenthub::AgentState};
+use agenthub_sdk::{
+    Client, Error,
+    proto::{
+        a2a::AgentCard,
+        agenthub::{AgentState, ListAgentsRequest},
+    },
+};
 use agenthub_terminal::{calls::DEFAULT_DATA, output};
 use anyhow::bail;
 
@@ -15,11 +21,11 @@ use super::{
         workshop::Workshop,
     },
     Question,
-    absent::{Absent, absent},
+    absent::{Absent, absent, absent_elsewhere},
     recording::record,
     turns::Turn,
 };
-use crate::{Origin, Team, is_same};
+use crate::{Fault, Origin, Team, is_same, team::identity::EXTENSION};
 
 /// Time for agents to go on with what they do once the answer is there.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -187,6 +193,25 @@ impl Question<'_> {
             ));
         }
         Ok(true)
+    }
+
+    /// Files of the folder without which a team elsewhere on the hub is.
+    pub(super) async fn absent_there(
+        &self,
+        client: &Client,
+        found: &TeamFolder,
+    ) -> anyhow::Result<Absent> {
+        if !found.discovered.faults.iter().any(Fault::is_error) {
+            return Ok(Absent::default());
+        }
+        let sops = ListAgentsRequest {
+            capability: EXTENSION.to_owned(),
+            ..ListAgentsRequest::default()
+        };
+        let entries = client.all_agents(sops).await?.into_iter();
+        let online = entries.filter(|entry| entry.state() == AgentState::Online);
+        let cards: Vec<AgentCard> = online.filter_map(|entry| entry.agent_card).collect();
+        Ok(absent_elsewhere(&found.discovered, &cards))
     }
 
     /// Tells whether the orchestrator is on the hub.
