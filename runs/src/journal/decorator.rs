@@ -45,6 +45,11 @@ pub trait JournalDecorator: Send + Sync + fmt::Debug {
         self.inner().renew(run, epoch, lease).await
     }
 
+    /// See [`Journal::take_in`].
+    async fn take_in(&self, run: &RunId, task: &str, result: &str) -> Result<bool, JournalError> {
+        self.inner().take_in(run, task, result).await
+    }
+
     /// See [`Journal::read`].
     async fn read(
         &self,
@@ -126,6 +131,14 @@ impl<A: JournalDecorator> Journal for A {
 
     async fn release(&self, run: &RunId, epoch: u64) -> Result<(), JournalError> {
         self.inner().release(run, epoch).await
+    }
+
+    async fn take_in(&self, run: &RunId, task: &str, result: &str) -> Result<bool, JournalError> {
+        JournalDecorator::take_in(self, run, task, result).await
+    }
+
+    async fn taken_in(&self, run: &RunId, task: &str) -> Result<Option<String>, JournalError> {
+        self.inner().taken_in(run, task).await
     }
 
     async fn read(

@@ -39,6 +39,8 @@ struct Run {
     entries: Vec<Entry>,
     summary: Summary,
     progress: ProgressSize,
+    /// Results that were taken in, by task.
+    results: HashMap<String, String>,
     /// State and time of the end, by this journal's clock.
     end: Option<(State, u64)>,
 }
@@ -59,6 +61,7 @@ impl MemoryJournal {
             entries: Vec::new(),
             summary: Summary::default(),
             progress: ProgressSize::default(),
+            results: HashMap::new(),
             end: None,
         }
     }
@@ -243,6 +246,23 @@ impl Journal for MemoryJournal {
         }
     }
 
+    async fn take_in(&self, run: &RunId, task: &str, result: &str) -> Result<bool, JournalError> {
+        let mut runs = self.runs();
+        let Some(held) = runs.get_mut(run).filter(|held| held.ended.is_none()) else {
+            return Ok(false);
+        };
+        let entry = held.results.entry(task.to_owned());
+        entry.or_insert_with(|| result.to_owned());
+        Ok(true)
+    }
+
+    async fn taken_in(&self, run: &RunId, task: &str) -> Result<Option<String>, JournalError> {
+        let runs = self.runs();
+        Ok(runs
+            .get(run)
+            .and_then(|held| held.results.get(task).cloned()))
+    }
+
     async fn read(
         &self,
         run: &RunId,
@@ -310,6 +330,7 @@ impl Journal for MemoryJournal {
             last[0].seq = 2;
             run.entries.append(&mut last);
             run.progress = ProgressSize::default();
+            run.results.clear();
             condensed += 1;
         }
         Ok(condensed)

@@ -184,6 +184,21 @@ pub trait Journal: Send + Sync + fmt::Debug {
     /// [`JournalError::Unavailable`].
     async fn release(&self, run: &RunId, epoch: u64) -> Result<(), JournalError>;
 
+    /// Takes the result of a task of a run in, without a lease, for whoever drives the run. The first result of a task
+    /// stays. Has no effect, and returns false, for a run that does not exist or has ended.
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError::Unavailable`].
+    async fn take_in(&self, run: &RunId, task: &str, result: &str) -> Result<bool, JournalError>;
+
+    /// The result of a task that was [taken in](Self::take_in). It is kept until the run is compacted or deleted.
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError::Unavailable`].
+    async fn taken_in(&self, run: &RunId, task: &str) -> Result<Option<String>, JournalError>;
+
     /// Reads at most `limit` events after sequence number `after`, without a lease.
     ///
     /// # Errors

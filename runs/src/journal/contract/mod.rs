@@ -3,6 +3,7 @@
 mod events;
 mod keeping;
 mod lists;
+mod results;
 mod showing;
 
 use std::{future::Future, sync::Arc, time::Duration};
@@ -40,6 +41,8 @@ pub async fn keeps_its_promises(journal: &Arc<dyn Journal>) {
     lists::goes_on_page_by_page(journal).await;
     keeping::condenses_what_is_over(journal).await;
     keeping::forgets_what_is_over(journal).await;
+    results::takes_results_in(journal).await;
+    results::results_go_with_their_run(journal).await;
     gives_a_run_to_one(journal).await;
     lets_one_of_two_append(journal).await;
 }

@@ -313,6 +313,18 @@ impl Journal for PostgresJournal {
         Ok(())
     }
 
+    async fn take_in(&self, run: &RunId, task: &str, result: &str) -> Result<bool, JournalError> {
+        let with: [&(dyn ToSql + Sync); 3] = [&run.as_str(), &task, &result];
+        let found = in_time(self.connections.query(statements::TAKE_IN, &with)).await?;
+        Ok(!found.is_empty())
+    }
+
+    async fn taken_in(&self, run: &RunId, task: &str) -> Result<Option<String>, JournalError> {
+        let with: [&(dyn ToSql + Sync); 2] = [&run.as_str(), &task];
+        let found = in_time(self.connections.query(statements::TAKEN_IN, &with)).await?;
+        Ok(found.first().map(|row| row.get(0)))
+    }
+
     async fn read(
         &self,
         run: &RunId,

@@ -22,7 +22,7 @@ pub(super) async fn prepare(client: &Object) -> Result<(), JournalError> {
         Some(found) if found >= SCHEMA => found,
         _ => within(PATIENCE, change(client)).await?,
     };
-    within(PATIENCE, index(client)).await?;
+    within(PATIENCE, add_missing(client)).await?;
     match found > SCHEMA {
         true => Err(JournalError::Unavailable(format!(
             "its tables were made by a later release (schema {found}, this one knows {SCHEMA}): use that one"
@@ -63,18 +63,24 @@ async fn change(client: &Object) -> Result<i32, JournalError> {
     changed
 }
 
-/// Adds the index of the runs that ask if it is missing. It is no part of the schema: tables without it can be read, and earlier releases
-/// keep it.
-async fn index(client: &Object) -> Result<(), JournalError> {
-    let is_missing = "SELECT to_regclass('agenthub_runs_that_ask') IS NULL";
-    let row = client.query_one(is_missing, &[]).await;
+/// Adds the index of the runs that ask, and the table of results, if they are missing. They are no part of the schema: tables without
+/// them can be read, and earlier releases keep them.
+async fn add_missing(client: &Object) -> Result<(), JournalError> {
+    let are_there = "SELECT to_regclass('agenthub_runs_that_ask') IS NOT NULL AND to_regclass('agenthub_run_results') IS NOT NULL";
+    let row = client.query_one(are_there, &[]).await;
     let row = row.map_err(|error| unavailable(&error))?;
-    if !row.get::<_, bool>(0) {
+    if row.get::<_, bool>(0) {
         return Ok(());
     }
     let add = format!(
         "BEGIN; SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock(1095258698);
          CREATE INDEX IF NOT EXISTS agenthub_runs_that_ask ON agenthub_runs (id) WHERE {};
+         CREATE TABLE IF NOT EXISTS agenthub_run_results (
+             run bigint NOT NULL REFERENCES agenthub_runs (id) ON DELETE CASCADE,
+             task text NOT NULL,
+             result text NOT NULL,
+             PRIMARY KEY (run, task)
+         );
          COMMIT",
         statements::asks()
     );

@@ -95,6 +95,19 @@ UPDATE agenthub_runs SET until = clock_timestamp() + make_interval(secs => $3) W
 pub(super) const RELEASE: &str =
     "UPDATE agenthub_runs SET until = clock_timestamp() WHERE run = $1 AND epoch = $2";
 
+/// Takes a result in, unless there is one; finds the run, if it has not ended. Parameters: run, task, result.
+pub(super) const TAKE_IN: &str = "
+WITH held AS (
+    SELECT id FROM agenthub_runs WHERE run = $1 AND ended_at IS NULL
+), added AS (
+    INSERT INTO agenthub_run_results (run, task, result) SELECT id, $2, $3 FROM held ON CONFLICT DO NOTHING
+)
+SELECT id FROM held";
+
+/// A result that was taken in. Parameters: run, task.
+pub(super) const TAKEN_IN: &str = "
+SELECT s.result FROM agenthub_run_results s JOIN agenthub_runs r ON r.id = s.run WHERE r.run = $1 AND s.task = $2";
+
 /// The number of a run. Parameter: run.
 pub(super) const ID: &str = "SELECT id FROM agenthub_runs WHERE run = $1";
 
@@ -154,6 +167,8 @@ WITH old AS (
     DELETE FROM agenthub_run_progress p USING old WHERE p.run = old.id AND p.seq > 1 AND p.seq < old.last
 ), happened AS (
     DELETE FROM agenthub_run_events e USING old WHERE e.run = old.id AND e.seq > 2 AND e.seq < old.last
+), results AS (
+    DELETE FROM agenthub_run_results s USING old WHERE s.run = old.id
 ), ended AS (
     DELETE FROM agenthub_run_events e USING old WHERE e.run = old.id AND e.seq = old.last RETURNING e.run, e.event
 ), moved AS (

@@ -222,6 +222,22 @@ pub(super) fn release(sql: &Connection, run: &RunId, epoch: u64, now_ms: u64) ->
     Ok(Ok(()))
 }
 
+/// Takes a result in. False for a run that is missing or has ended.
+pub(super) fn take_in(sql: &Connection, run: &RunId, task: &str, result: &str) -> Done<bool> {
+    let id: Option<i64> = sql
+        .prepare_cached("SELECT id FROM runs WHERE run = ?1 AND ended_ms IS NULL")?
+        .query_row([run.as_str()], |row| row.get(0))
+        .optional()?;
+    let Some(id) = id else {
+        return Ok(Ok(false));
+    };
+    sql.prepare_cached(
+        "INSERT INTO results (run, task, result) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+    )?
+    .execute(params![id, task, result])?;
+    Ok(Ok(true))
+}
+
 /// Compacts at most `limit` runs of an owner.
 pub(super) fn condense(
     sql: &Connection,
@@ -252,6 +268,8 @@ pub(super) fn condense(
             ))?
             .execute([id, last])?;
         }
+        sql.prepare_cached("DELETE FROM results WHERE run = ?1")?
+            .execute([id])?;
         sql.prepare_cached(
             "UPDATE runs SET last = 2, progressed = 0, progress_bytes = 0 WHERE id = ?1",
         )?
@@ -281,6 +299,8 @@ pub(super) fn forget(
         sql.prepare_cached("DELETE FROM events WHERE run = ?1")?
             .execute([id])?;
         sql.prepare_cached("DELETE FROM progress WHERE run = ?1")?
+            .execute([id])?;
+        sql.prepare_cached("DELETE FROM results WHERE run = ?1")?
             .execute([id])?;
         sql.prepare_cached("DELETE FROM runs WHERE id = ?1")?
             .execute([id])?;

@@ -202,6 +202,20 @@ impl Journal for SqliteJournal {
             .await
     }
 
+    async fn take_in(&self, run: &RunId, task: &str, result: &str) -> Result<bool, JournalError> {
+        let (run, task, result) = (run.clone(), task.to_owned(), result.to_owned());
+        self.writer()?
+            .run(move |sql| calls::take_in(sql, &run, &task, &result))
+            .await
+    }
+
+    async fn taken_in(&self, run: &RunId, task: &str) -> Result<Option<String>, JournalError> {
+        let (run, task) = (run.clone(), task.to_owned());
+        self.reader
+            .run(move |sql| reads::taken_in(sql, &run, &task))
+            .await
+    }
+
     async fn read(
         &self,
         run: &RunId,

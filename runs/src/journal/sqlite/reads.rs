@@ -26,6 +26,16 @@ pub(super) fn read(sql: &Connection, run: &RunId, after: u64, limit: usize) -> D
     Ok(Ok(rows(sql, id, signed(after), limit)?))
 }
 
+pub(super) fn taken_in(sql: &Connection, run: &RunId, task: &str) -> Done<Option<String>> {
+    let found = sql
+        .prepare_cached(
+            "SELECT s.result FROM results s JOIN runs r ON r.id = s.run WHERE r.run = ?1 AND s.task = ?2",
+        )?
+        .query_row([run.as_str(), task], |row| row.get(0))
+        .optional()?;
+    Ok(Ok(found))
+}
+
 pub(super) fn adoptable(
     sql: &Connection,
     owner: &str,

@@ -233,6 +233,8 @@ fn make_tables(connection: &Connection, path: &Path) -> Result<(), OpenError> {
         asks()
     );
     connection.execute_batch(&index).map_err(refused)?;
+    // As the index: readers need no results, and an earlier release leaves them alone.
+    connection.execute_batch(RESULTS).map_err(refused)?;
     connection.execute_batch("COMMIT").map_err(refused)
 }
 
@@ -277,6 +279,15 @@ CREATE TABLE large_events (
     event BLOB NOT NULL,
     UNIQUE (run, seq)
 );";
+
+/// Results of tasks that were taken in for the driver of a run.
+const RESULTS: &str = "
+CREATE TABLE IF NOT EXISTS results (
+    run INTEGER NOT NULL REFERENCES runs (id),
+    task TEXT NOT NULL,
+    result TEXT NOT NULL,
+    PRIMARY KEY (run, task)
+) WITHOUT ROWID";
 
 /// Moves progress into a table of its own with its sizes, and adds the columns of summaries.
 const FROM_2: &str = "
