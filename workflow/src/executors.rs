@@ -31,5 +31,5 @@ const RECORDED: usize = 1_024;
 /// survive the process.
 pub fn recorder(hub: &str, journal: Arc<dyn Journal>) -> (AgentBuilder, mpsc::Receiver<RunId>) {
     let (recorded, runs) = mpsc::channel(RECORDED);
-    (agent(hub, journal).record_runs(recorded), runs)
+    (agent(hub, journal, None).record_runs(recorded), runs)
 }

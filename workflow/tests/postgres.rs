@@ -56,7 +56,7 @@ async fn worker(
 async fn executor(server: &str, hub: &str, name: &str) -> (RunningAgent, Arc<dyn Journal>) {
     let journal = PostgresJournal::open(server).await.expect("it opens");
     let journal: Arc<dyn Journal> = Arc::new(journal);
-    let agent = agenthub_workflow::agent(hub, Arc::clone(&journal)).name(name);
+    let agent = agenthub_workflow::agent(hub, Arc::clone(&journal), None).name(name);
     (agent.start(hub).await.expect("a hub"), journal)
 }
 

@@ -16,12 +16,17 @@ use crate::{
     connecting::Offers,
     input::{InputFault, filled},
     loading::read,
+    over_bus::BusRoute,
     strategy::{Input, SINCE, WorkflowRun, before, outline},
 };
 
 use super::{
-    breakers::Breakers, children::Children, monitor::Monitor, request::RunRequest, secrets::secret,
-    world::RunWorld,
+    breakers::Breakers,
+    children::Children,
+    monitor::Monitor,
+    request::RunRequest,
+    secrets::secret,
+    world::{RunWorld, StepsOverBus},
 };
 
 /// The agent's id if no other is given.
@@ -31,17 +36,26 @@ pub const NAME: &str = "workflows";
 pub(super) const CONCURRENCY: u32 = 256;
 
 /// The agent that carries out workflows: each request, with a workflow and its input, becomes a run in this journal. `hub` is the address of the hub that
-/// it is to be on.
-pub fn agent(hub: &str, journal: Arc<dyn Journal>) -> AgentBuilder {
-    agent_with(Children::new(hub), journal)
+/// it is to be on. Steps go to their agents on this route, or over the hub.
+pub fn agent(hub: &str, journal: Arc<dyn Journal>, route: Option<BusRoute>) -> AgentBuilder {
+    agent_with(Children::new(hub), journal, route)
 }
 
 /// The same, for an executor of one run.
-pub(crate) fn agent_of_run(hub: &str, journal: Arc<dyn Journal>, run: &RunId) -> AgentBuilder {
-    agent_with(Children::of_run(hub, run), journal)
+pub(crate) fn agent_of_run(
+    hub: &str,
+    journal: Arc<dyn Journal>,
+    route: Option<BusRoute>,
+    run: &RunId,
+) -> AgentBuilder {
+    agent_with(Children::of_run(hub, run), journal, route)
 }
 
-fn agent_with(children: Children, journal: Arc<dyn Journal>) -> AgentBuilder {
+fn agent_with(
+    children: Children,
+    journal: Arc<dyn Journal>,
+    route: Option<BusRoute>,
+) -> AgentBuilder {
     let run = Skill::typed::<RunRequest, Value>(
         RUN,
         "Workflow run",
@@ -59,6 +73,7 @@ fn agent_with(children: Children, journal: Arc<dyn Journal>) -> AgentBuilder {
             RUN,
             Arc::new(Workflows {
                 journal,
+                route,
                 breakers: Arc::default(),
                 children: Arc::new(children),
             }),
@@ -69,6 +84,7 @@ fn agent_with(children: Children, journal: Arc<dyn Journal>) -> AgentBuilder {
 #[derive(Debug)]
 struct Workflows {
     journal: Arc<dyn Journal>,
+    route: Option<BusRoute>,
     breakers: Arc<Breakers>,
     children: Arc<Children>,
 }
@@ -92,10 +108,16 @@ impl Conductor for Workflows {
     }
 
     fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World> {
-        let monitor = Monitor::on_hub(task, run, &self.journal);
+        let monitor = Monitor::of(task, run, &self.journal, self.route.as_ref());
         let breakers = Arc::clone(&self.breakers);
         let children = Arc::clone(&self.children);
-        Arc::new(RunWorld::new(task.clone(), monitor, breakers, children))
+        let over_bus = self.route.as_ref().map(|route| StepsOverBus {
+            route: route.clone(),
+            run: run.clone(),
+            journal: Arc::clone(&self.journal),
+        });
+        let world = RunWorld::new(task.clone(), monitor, breakers, children);
+        Arc::new(world.over_bus(over_bus))
     }
 
     fn identity(&self) -> Identity {

@@ -31,7 +31,10 @@ use tokio::{
 };
 
 use self::publisher::Publisher;
-use crate::monitoring::{of_end, of_step};
+use crate::{
+    monitoring::{of_end, of_step},
+    over_bus::BusRoute,
+};
 
 /// Messages that wait for the bus.
 const QUEUE: usize = 256;
@@ -69,10 +72,18 @@ struct Shared {
 }
 
 impl Monitor {
-    /// The monitoring messages of a task's run, on the task's hub.
-    pub(super) fn on_hub(task: &TaskContext, run: &RunId, journal: &Arc<dyn Journal>) -> Self {
-        let bus = HubBus::new(task.client().clone());
-        Self::new(run.clone(), Arc::clone(journal), Arc::new(bus))
+    /// The monitoring messages of a task's run: on the bus of its route, or on the task's hub.
+    pub(super) fn of(
+        task: &TaskContext,
+        run: &RunId,
+        journal: &Arc<dyn Journal>,
+        route: Option<&BusRoute>,
+    ) -> Self {
+        let bus = match route {
+            Some(route) => Arc::clone(route.bus()),
+            None => Arc::new(HubBus::new(task.client().clone())),
+        };
+        Self::new(run.clone(), Arc::clone(journal), bus)
     }
 
     fn new(run: RunId, journal: Arc<dyn Journal>, bus: Arc<dyn Bus>) -> Self {

@@ -159,7 +159,7 @@ impl Conductor for OneWorkflow {
 
     fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World> {
         let workflow = Value::Object(self.served.document.clone());
-        let monitor = Monitor::on_hub(task, run, &self.journal);
+        let monitor = Monitor::of(task, run, &self.journal, None);
         let breakers = Arc::clone(&self.breakers);
         Arc::new(RunWorld::shown(task.clone(), &workflow, monitor, breakers))
     }

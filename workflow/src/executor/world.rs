@@ -4,10 +4,11 @@ use std::{collections::BTreeMap, convert::Infallible, future::pending, sync::Arc
 
 use agenthub_sdk::{
     TaskContext,
+    durable::Journal,
     model::{Completion, Request, ToolCall},
     runs::{
-        Approval, Decision, DelegationResult, EffectFailure, Handoff, RunOutcome, SentHandoff,
-        Spent, StepContext, StepId, ToolOutput, World,
+        Approval, Decision, DelegationResult, EffectFailure, Handoff, RunId, RunOutcome,
+        SentHandoff, Spent, StepContext, StepId, ToolOutput, World,
         journal::Entry,
         workflow_step::{RUN, is_undo},
     },
@@ -27,6 +28,7 @@ use super::{
 };
 use crate::{
     model::Breaker,
+    over_bus::BusRoute,
     reading::breakers_of,
     strategy::{EVENT, EventQuery},
 };
@@ -46,6 +48,15 @@ pub(super) struct RunWorld {
     children: Option<Arc<Children>>,
     /// The workflow's breakers, by agent.
     settings: BTreeMap<String, Breaker>,
+    /// The way to agents, where it is not the hub.
+    over_bus: Option<StepsOverBus>,
+}
+
+/// The steps of a run that go over a bus, and its journal, which gets their results.
+pub(super) struct StepsOverBus {
+    pub(super) route: BusRoute,
+    pub(super) run: RunId,
+    pub(super) journal: Arc<dyn Journal>,
 }
 
 impl RunWorld {
@@ -64,6 +75,7 @@ impl RunWorld {
             monitor,
             breakers,
             children: Some(children),
+            over_bus: None,
         }
     }
 
@@ -81,7 +93,13 @@ impl RunWorld {
             monitor,
             breakers,
             children: None,
+            over_bus: None,
         }
+    }
+
+    /// The same world, with another way to agents.
+    pub(super) fn over_bus(self, over_bus: Option<StepsOverBus>) -> Self {
+        Self { over_bus, ..self }
     }
 
     /// The request, to an agent that has the skill where none is named: one of those that are online, without an open breaker if there is
@@ -139,6 +157,14 @@ impl RunWorld {
 
     /// Hands a request over and waits for what comes of it.
     async fn asked(&self, sent: &SentHandoff) -> Result<DelegationResult, EffectFailure> {
+        if let Some(StepsOverBus {
+            route,
+            run,
+            journal,
+        }) = &self.over_bus
+        {
+            return route.ask(&self.task, run, journal, sent).await;
+        }
         let mut handed = self.task.hand_over(sent).await?;
         let updates = handed.updates();
         let agent = &sent.handoff.agent;
@@ -279,6 +305,8 @@ impl World for RunWorld {
     async fn recall(&self, _: &StepContext, sent: &SentHandoff) {
         match self.children.as_ref().filter(|_| is_child(sent)) {
             Some(children) => children.recall(&self.task, sent).await,
+            // Nothing takes a task back from a topic: its result is left out.
+            None if self.over_bus.is_some() => {}
             None => self.task.recall(sent).await,
         }
     }
@@ -333,7 +361,7 @@ mod tests {
     async fn a_breaker_does_not_keep_a_step_from_being_taken_back() {
         let hub = TestHub::start().await;
         let journal = Arc::new(MemoryJournal::default());
-        let executor = agent(&hub.url(), journal).start(hub.url()).await;
+        let executor = agent(&hub.url(), journal, None).start(hub.url()).await;
         let executor = executor.expect("a hub");
         let skill = Skill::new("work", "Work", "Works");
         let worker = Agent::worker(Card::new("worker", "Works").skill(&skill));

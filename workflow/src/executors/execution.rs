@@ -9,7 +9,10 @@ use agenthub_sdk::{
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::executor::{NAME, agent_of_run};
+use crate::{
+    executor::{NAME, agent_of_run},
+    over_bus::BusRoute,
+};
 
 /// Pause before a hub is tried again that is not there.
 const NO_HUB: Duration = Duration::from_millis(500);
@@ -24,16 +27,19 @@ pub struct Place {
     pub hub: String,
     /// The journal. It must survive the process.
     pub journal: Arc<dyn Journal>,
+    /// The way of steps to their agents, where it is not the hub.
+    pub route: Option<BusRoute>,
     /// Adds what all agents of the process have, such as spans.
     pub dressed: Arc<dyn Fn(AgentBuilder) -> AgentBuilder + Send + Sync>,
 }
 
 impl Place {
-    /// A place where agents have nothing that is added.
+    /// A place where steps go over the hub and agents have nothing that is added.
     pub fn new(hub: impl Into<String>, journal: Arc<dyn Journal>) -> Self {
         Self {
             hub: hub.into(),
             journal,
+            route: None,
             dressed: Arc::new(|agent| agent),
         }
     }
@@ -44,6 +50,7 @@ impl fmt::Debug for Place {
         f.debug_struct("Place")
             .field("hub", &self.hub)
             .field("journal", &self.journal)
+            .field("route", &self.route)
             .finish_non_exhaustive()
     }
 }
@@ -63,7 +70,8 @@ pub async fn execute(
 ) -> Result<Executed, ExecuteError> {
     let mut is_told = false;
     loop {
-        let agent = agent_of_run(&place.hub, Arc::clone(&place.journal), &executed.run);
+        let (journal, route) = (Arc::clone(&place.journal), place.route.clone());
+        let agent = agent_of_run(&place.hub, journal, route, &executed.run);
         let agent = (place.dressed)(agent.drain_timeout(DRAIN)).build()?;
         let executing = agent.execute(&*place.hub, executed.clone(), stop.cancelled());
         match executing.await {

@@ -1,0 +1,148 @@
+//! The one reader of results for all runs of a journal.
+
+use std::{sync::Arc, time::Duration};
+
+use agenthub_bus::{
+    BusError, Consumer, Delivery, Group, Groups,
+    messages::{Inbox, RESULTS, TaskResult},
+};
+use agenthub_sdk::{
+    durable::Journal,
+    runs::{RunId, journal::JournalError},
+};
+use serde_json::json;
+use tokio::{task::JoinSet, time::sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::{BusRoute, PAUSE};
+
+/// Results that are written into the journal at the same time, at most.
+const AT_ONCE: usize = 256;
+
+/// Time for the reader to leave its group.
+const LEAVING: Duration = Duration::from_secs(10);
+
+/// Reads results from the bus into a journal. [`stop`](Self::stop) it; dropping it breaks it off, and what was not written comes again.
+#[derive(Debug)]
+pub struct ResultReader {
+    stop: CancellationToken,
+    reading: JoinSet<()>,
+}
+
+impl ResultReader {
+    /// Starts reading. All journals get every result, so `group` is a name of this journal's own, the same whenever it is opened.
+    ///
+    /// spec: EXE-3.2
+    pub fn start(
+        route: &BusRoute,
+        groups: Arc<dyn Groups>,
+        group: impl Into<String>,
+        journal: Arc<dyn Journal>,
+    ) -> Self {
+        let stop = CancellationToken::new();
+        let reader = Reader {
+            route: route.clone(),
+            groups,
+            group: Group {
+                in_flight: AT_ONCE,
+                ..Group::new(group, [RESULTS])
+            },
+            journal,
+        };
+        let mut reading = JoinSet::new();
+        reading.spawn(reader.run(stop.clone()));
+        Self { stop, reading }
+    }
+
+    /// Stops reading. Takes 10 s at most.
+    pub async fn stop(mut self) {
+        self.stop.cancel();
+        if tokio::time::timeout(LEAVING, self.reading.join_next())
+            .await
+            .is_err()
+        {
+            tracing::warn!("the reader of results did not leave its group in time");
+        }
+    }
+}
+
+struct Reader {
+    route: BusRoute,
+    groups: Arc<dyn Groups>,
+    group: Group,
+    journal: Arc<dyn Journal>,
+}
+
+impl Reader {
+    async fn run(self, stop: CancellationToken) {
+        loop {
+            let member = tokio::select! {
+                () = stop.cancelled() => return,
+                member = self.groups.join(self.group.clone()) => member,
+            };
+            let left = match member {
+                Ok(member) => self.read(member, &stop).await,
+                Err(error) => Err(error),
+            };
+            let Err(error) = left else {
+                return;
+            };
+            tracing::warn!(group = self.group.name, %error, "results of agents cannot be read: trying again");
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = sleep(PAUSE) => {}
+            }
+        }
+    }
+
+    /// Reads until it is told to stop.
+    ///
+    /// # Errors
+    ///
+    /// The bus does not have this member any more.
+    async fn read(&self, member: Consumer, stop: &CancellationToken) -> Result<(), BusError> {
+        let mut inbox = Inbox::<TaskResult>::new(member, Arc::clone(&self.route.bus));
+        let mut writing = JoinSet::new();
+        let left = loop {
+            tokio::select! {
+                () = stop.cancelled() => break Ok(()),
+                next = inbox.next() => match next {
+                    Ok((result, delivery)) => {
+                        let (journal, route) = (Arc::clone(&self.journal), self.route.clone());
+                        writing.spawn(async move { write(&journal, &route, &result, delivery).await });
+                    }
+                    Err(error) => break Err(error),
+                },
+                Some(_) = writing.join_next() => {}
+            }
+        };
+        writing.shutdown().await;
+        inbox.leave().await;
+        left
+    }
+}
+
+/// Writes a result into the journal, for as long as that takes; only then the bus may forget it. A result of another journal's run is left out.
+async fn write(
+    journal: &Arc<dyn Journal>,
+    route: &BusRoute,
+    result: &TaskResult,
+    delivery: Delivery,
+) {
+    let (run, text) = (RunId::new(&*result.run_id), json!(result).to_string());
+    loop {
+        match journal.take_in(&run, &result.task_id, &text).await {
+            Ok(_) => break,
+            Err(JournalError::Unavailable(why)) => {
+                tracing::warn!(%run, why, "a result waits for the journal");
+                sleep(PAUSE).await;
+            }
+            Err(error) => {
+                tracing::error!(%run, task_id = result.task_id, %error, "a result is left out");
+                break;
+            }
+        }
+    }
+    delivery.acknowledge();
+    route.arrivals.arrived(&result.task_id);
+}
