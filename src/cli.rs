@@ -2,8 +2,10 @@
 
 mod agent;
 mod agents;
+mod bridge;
 mod cortex;
 mod executor;
+mod kafka;
 mod layers;
 mod log;
 mod mcp;
@@ -24,6 +26,7 @@ use clap_complete::Shell;
 
 pub(crate) use agent::{Agent, Place, Specialised, Thinking};
 pub(crate) use agents::Agents;
+pub(crate) use bridge::Bridge;
 pub(crate) use cortex::Cortex;
 pub(crate) use executor::{Executor, ExecutorCommand, Executors, MaxExecutors, ServeExecutors};
 pub(crate) use log::Log;
@@ -31,7 +34,7 @@ pub(crate) use mcp::Mcp;
 pub(crate) use runs::{Answer, CortexAt, DisplayFlags, Form, IdempotencyKey, Limits, Run, Runs};
 pub(crate) use workflow::{Workflow, WorkflowRun, WorkflowServe};
 
-use self::layers::Layers;
+use self::{kafka::Kafka, layers::Layers};
 use crate::settings::Layer;
 
 /// A hub where AI agents find each other, hand each other work and get answers back.
@@ -82,6 +85,8 @@ pub(crate) enum Command {
     Workflow(Workflow),
     /// Carries out one run of a workflow and ends with it, or has each run carried out so
     Executor(Box<Executor>),
+    /// Carries steps of workflows from Kafka to agents over HTTP, and their answers back
+    Bridge(Box<Bridge>),
     /// Serves the hub's agents as tools to any MCP client, over stdin and stdout or over HTTP
     Mcp(Mcp),
     /// Shows and asks agents elsewhere, over A2A
@@ -120,6 +125,8 @@ pub(crate) struct Up {
     keep: Keep,
     #[command(flatten)]
     pub(crate) model: Model,
+    #[command(flatten)]
+    kafka: Kafka,
     /// Form of the executors of workflows: tasks of this process, or a process for each run [default: tasks]
     #[arg(long, value_enum, value_name = "FORM")]
     pub(crate) executors: Option<Executors>,
@@ -150,13 +157,13 @@ impl Cli {
     /// The flags as a layer of the settings.
     pub(crate) fn layer(&self) -> Layer {
         let mut layer = match &self.command {
-            Command::Up(up) => Layer {
+            Command::Up(up) => up.kafka.over(Layer {
                 executors: up.executors,
                 max_executors: up.max_executors,
                 keep_runs: up.keep.layer(),
                 model: up.model.layer(),
                 ..up.serve.layer()
-            },
+            }),
             Command::Broker(serve) => serve.layer(),
             Command::Agent(agent) => agent.layer(),
             Command::Cortex(cortex) => cortex.layer(),
@@ -169,6 +176,7 @@ impl Cli {
             Command::Sop(sop) => sop.layer(),
             Command::Workflow(workflow) => workflow.layer(),
             Command::Executor(executor) => executor.layer(),
+            Command::Bridge(bridge) => bridge.layer(),
             Command::Mcp(mcp) => mcp.layer(),
             Command::Log(log) => Layer {
                 data: log.data().cloned(),
@@ -196,6 +204,7 @@ impl Command {
             | Self::Sop(_)
             | Self::Workflow(_)
             | Self::Executor(_)
+            | Self::Bridge(_)
             | Self::Mcp(_)
             | Self::A2a(_)
             | Self::Log(_)

@@ -2,6 +2,7 @@
 
 mod agent;
 mod asking;
+mod bridge;
 mod broker;
 mod chat;
 pub(crate) mod completions;
@@ -49,6 +50,10 @@ pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<
         Command::Broker(args) => {
             log(SERVER_LEVEL)?;
             broker::run(&args, &settings).await?;
+        }
+        Command::Bridge(args) => {
+            log(SERVER_LEVEL)?;
+            bridge::run(&args, &settings).await?;
         }
         Command::Cortex(args) => {
             log(SERVER_LEVEL)?;

@@ -3,12 +3,16 @@
 use std::{ffi::OsString, path::Path, sync::Arc, time::Duration};
 
 use agenthub_sdk::{RunningAgent, durable::Telemetry};
-use agenthub_workflow::executors::{Place, Program, Spawn, Supervisor, recorder};
+use agenthub_workflow::{
+    executors::{Place, Program, Spawn, Supervisor, recorder},
+    over_bus::ResultReader,
+};
 use anyhow::{Context, bail};
 
 use crate::{
     cli::{Executors, MaxExecutors},
     journal::Kept,
+    kafka::Kafka,
     settings::Settings,
 };
 
@@ -27,6 +31,8 @@ pub(crate) struct Form {
 pub(crate) struct Executing {
     agent: RunningAgent,
     supervisor: Supervisor,
+    /// Reads results of steps that go over Kafka.
+    results: Option<ResultReader>,
     /// The files are this process's until the end.
     _kept: Kept,
 }
@@ -47,13 +53,19 @@ impl Executing {
         let (Some(journal), Some(data)) = (kept.journal.clone(), settings.data()) else {
             bail!("executors share a data folder: leave out --ephemeral");
         };
+        let kafka = Kafka::connect(settings).await?;
         let (agent, recorded) = recorder(hub, Arc::clone(&journal));
         let agent = telemetry.of(kept.lasting(agent)).drain_timeout(DRAIN);
         let agent = agent.start(hub).await;
         let agent =
             agent.with_context(|| format!("the agent {} cannot start", agenthub_workflow::NAME))?;
         let telemetry = telemetry.clone();
+        let route = kafka.as_ref().map(Kafka::route);
+        let results = kafka
+            .zip(route.as_ref())
+            .map(|(kafka, route)| kafka.read_results(route, &kept.instance, Arc::clone(&journal)));
         let place = Place {
+            route,
             dressed: Arc::new(move |agent| telemetry.of(agent)),
             ..Place::new(hub, journal)
         };
@@ -67,6 +79,7 @@ impl Executing {
         Ok(Self {
             agent,
             supervisor: Supervisor::start(place, spawn, form.most.runs(), recorded),
+            results,
             _kept: kept,
         })
     }
@@ -79,6 +92,9 @@ impl Executing {
     /// Takes no more requests, and has the executors let their runs go.
     pub(crate) async fn stop(self) {
         tokio::join!(self.agent.stop(), self.supervisor.stop());
+        if let Some(results) = self.results {
+            results.stop().await;
+        }
     }
 }
 
@@ -88,6 +104,15 @@ fn args(hub: &str, data: &Path, settings: &Settings) -> Vec<OsString> {
     args.push(data.into());
     if let Some(config) = &settings.config {
         args.extend(["--config".into(), config.into()]);
+    }
+    let named = [
+        ("--kafka", &settings.kafka.servers),
+        ("--claims", &settings.claims),
+    ];
+    for (flag, value) in named {
+        if let Some(value) = value {
+            args.extend([flag, value].map(Into::into));
+        }
     }
     if let Some(log) = &settings.log {
         args.extend(["--log", log].map(Into::into));
@@ -101,17 +126,24 @@ mod tests {
 
     #[test]
     fn a_process_of_a_run_has_the_flags_of_all_commands() {
-        let settings = Settings::of_text("log = 'debug'").expect("settings");
-        let of = |config: Option<&str>| {
-            let mut settings = settings.clone();
+        let of = |config: Option<&str>, more: &str| {
+            let settings = format!("log = 'debug'\n{more}");
+            let mut settings = Settings::of_text(&settings).expect("settings");
             settings.config = config.map(Into::into);
             let args = args("http://h:1", Path::new("d"), &settings);
             let args = args.iter().map(|arg| arg.to_string_lossy().into_owned());
             args.collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(of(None), "executor --hub http://h:1 --data d --log debug");
         assert_eq!(
-            of(Some("other.toml")),
+            of(None, ""),
+            "executor --hub http://h:1 --data d --log debug"
+        );
+        assert_eq!(
+            of(None, "claims = 'file:///c'\n[kafka]\nservers = 'k:1'"),
+            "executor --hub http://h:1 --data d --kafka k:1 --claims file:///c --log debug"
+        );
+        assert_eq!(
+            of(Some("other.toml"), ""),
             "executor --hub http://h:1 --data d --config other.toml --log debug"
         );
     }

@@ -14,6 +14,7 @@ mod executing;
 mod guard;
 mod http;
 mod journal;
+mod kafka;
 mod logging;
 mod model;
 mod open_files;

@@ -1,12 +1,14 @@
 //! The settings: defaults, then `agenthub.toml`, then the environment, then flags.
 
 mod a2a;
+mod bridge;
 mod database;
 mod ended_tasks;
 mod environment;
 mod fault;
 mod file;
 mod hub;
+mod kafka;
 mod keep_runs;
 mod layers;
 mod model;
@@ -25,9 +27,11 @@ use anyhow::{Context as _, bail};
 use serde::Deserialize;
 
 pub(crate) use self::a2a::A2a;
+use self::bridge::Bridge;
 pub(crate) use self::database::Database;
 pub(crate) use self::ended_tasks::EndedTasks;
 use self::file::File;
+pub(crate) use self::kafka::Kafka;
 pub(crate) use self::keep_runs::KeepRuns;
 pub(crate) use self::layers::Layer;
 #[cfg(test)]
@@ -82,6 +86,15 @@ pub(crate) struct Settings {
     /// The database that has the runs of workflows; a file of the data folder if none is named.
     #[serde(default)]
     pub(crate) journal: Option<Database>,
+    /// The Kafka over which steps of workflows go to their agents, if one is named.
+    #[serde(default)]
+    pub(crate) kafka: Kafka,
+    /// URL of the store of claim checks; a folder in the data folder if none is named.
+    #[serde(default)]
+    pub(crate) claims: Option<String>,
+    /// Settings of the bridge to agents over HTTP.
+    #[serde(default)]
+    pub(crate) bridge: Bridge,
     /// Form of the executors of workflows in `up`.
     #[serde(default)]
     pub(crate) executors: Executors,

@@ -6,6 +6,7 @@ use agenthub_agents::{echo, qa, strategy, writer};
 use agenthub_sdk::{
     AgentBuilder, RunningAgent, durable::Telemetry, hub::Directory, model::LanguageModel,
 };
+use agenthub_workflow::over_bus::ResultReader;
 use anyhow::Context;
 use futures_util::future::{Either, join_all, try_join_all};
 
@@ -13,6 +14,7 @@ use crate::{
     cli::Executors,
     executing::{Executing, Form},
     journal::Kept,
+    kafka::Kafka,
     settings::Settings,
 };
 
@@ -54,6 +56,8 @@ pub(crate) struct Team {
     agents: Vec<RunningAgent>,
     /// The executors of workflows, where these are processes.
     executing: Option<Executing>,
+    /// Reads results of steps that go over Kafka, where executors are tasks.
+    results: Option<ResultReader>,
     /// The files of their runs are this process's until the end.
     _kept: Vec<Kept>,
 }
@@ -87,16 +91,21 @@ impl Team {
                 return Ok(Either::Right(executing));
             }
             let journal = workflows.journal_or_memory();
-            let builder = workflows.lasting(agenthub_workflow::agent(hub, journal));
+            let kafka = Kafka::connect(settings).await?;
+            let route = kafka.as_ref().map(Kafka::route);
+            let results = kafka.zip(route.as_ref()).map(|(kafka, route)| {
+                kafka.read_results(route, &workflows.instance, Arc::clone(&journal))
+            });
+            let builder = workflows.lasting(agenthub_workflow::agent(hub, journal, route));
             let agent = start(telemetry.of(builder), hub, agenthub_workflow::NAME).await?;
-            anyhow::Ok(Either::Left((agent, workflows)))
+            anyhow::Ok(Either::Left(((agent, workflows), results)))
         };
         let echo = start(echo::agent(echo::NAME), hub, echo::NAME);
         let (echo, workflows, specialists) =
             tokio::try_join!(echo, workflows, try_join_all(specialists))?;
-        let (workflows, executing) = match workflows {
-            Either::Left(workflows) => (Some(workflows), None),
-            Either::Right(executing) => (None, Some(executing)),
+        let (workflows, results, executing) = match workflows {
+            Either::Left((workflows, results)) => (Some(workflows), results, None),
+            Either::Right(executing) => (None, None, Some(executing)),
         };
         let all = specialists.into_iter().chain(workflows);
         let (mut agents, kept): (Vec<_>, Vec<_>) = all.unzip();
@@ -104,6 +113,7 @@ impl Team {
         Ok(Self {
             agents,
             executing,
+            results,
             _kept: kept,
         })
     }
@@ -133,6 +143,9 @@ impl Team {
         let executing = async {
             if let Some(executing) = self.executing {
                 executing.stop().await;
+            }
+            if let Some(results) = self.results {
+                results.stop().await;
             }
         };
         tokio::join!(

@@ -18,6 +18,7 @@ pub struct MemoryBus {
     failures: Mutex<Vec<BusError>>,
     /// Ids of messages that are refused.
     refused: Mutex<Vec<String>>,
+    refused_once: Mutex<Vec<String>>,
     calls: AtomicUsize,
 }
 
@@ -40,6 +41,16 @@ impl MemoryBus {
         self.refused.lock().expect("no panic").push(id.to_owned());
     }
 
+    /// Refuses the message with this id once.
+    ///
+    /// # Panics
+    ///
+    /// An earlier call has panicked.
+    pub fn refuse_once(&self, id: &str) {
+        let mut refused = self.refused_once.lock().expect("no panic");
+        refused.push(id.to_owned());
+    }
+
     /// Number of calls so far.
     pub fn calls(&self) -> usize {
         self.calls.load(Ordering::Relaxed)
@@ -57,6 +68,14 @@ impl Bus for MemoryBus {
         self.calls.fetch_add(1, Ordering::Relaxed);
         if let Some(error) = self.failures.lock().expect("no panic").pop() {
             return Err(error);
+        }
+        let mut once = self.refused_once.lock().expect("no panic");
+        if let Some(at) = once
+            .iter()
+            .position(|id| messages.iter().any(|m| m.id == *id))
+        {
+            let id = once.remove(at);
+            return Err(BusError::Refused(format!("{id} is too large")));
         }
         let refused = self.refused.lock().expect("no panic").clone();
         if let Some(message) = messages.iter().find(|m| refused.contains(&m.id)) {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use clap::{Args, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
-use super::{Folder, Hub, Keep, Layer, Layers};
+use super::{Folder, Hub, Kafka, Keep, Layer, Layers};
 
 /// `agenthub executor`
 #[derive(Debug, Args)]
@@ -22,6 +22,8 @@ pub(crate) struct Executor {
     /// Lets the run go when standard input ends
     #[arg(long, hide = true)]
     pub(crate) attached: bool,
+    #[command(flatten)]
+    pub(crate) kafka: Kafka,
     #[command(flatten)]
     pub(crate) hub: Hub,
     #[command(flatten)]
@@ -48,6 +50,8 @@ pub(crate) struct ServeExecutors {
     /// Prints one JSON object once requests are taken: hub, spawn and max
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) kafka: Kafka,
     #[command(flatten)]
     pub(crate) hub: Hub,
     #[command(flatten)]
@@ -126,16 +130,16 @@ impl Layers for Executor {
 
     fn layer(&self) -> Layer {
         match &self.serve {
-            Some(ExecutorCommand::Serve(serve)) => Layer {
+            Some(ExecutorCommand::Serve(serve)) => serve.kafka.over(Layer {
                 max_executors: serve.max,
                 hub: serve.hub.hub.clone(),
                 keep_runs: serve.keep.layer(),
                 ..serve.folder.layer()
-            },
-            None => Layer {
+            }),
+            None => self.kafka.over(Layer {
                 hub: self.hub.hub.clone(),
                 ..self.folder.layer()
-            },
+            }),
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::{
     cli::{Executor, ExecutorCommand, ServeExecutors},
     executing::{Executing, Form},
     journal::{self, Kept},
+    kafka::Kafka,
     logging::{self, Target},
     settings::Settings,
 };
@@ -63,7 +64,9 @@ async fn one(args: &Executor, settings: &Settings) -> anyhow::Result<ExitCode> {
     };
     let telemetry = Telemetry::start()?;
     let of = telemetry.clone();
+    let kafka = Kafka::connect(settings).await?;
     let place = Place {
+        route: kafka.as_ref().map(Kafka::route),
         dressed: Arc::new(move |agent| of.of(agent)),
         ..Place::new(&settings.hub, journal)
     };

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 
 use crate::cli::{Executors, MaxExecutors};
 
-use super::{Database, EndedTasks, KeepRuns, Layer, Model, ModelLayer, Outbound};
+use super::{Database, EndedTasks, Kafka, KeepRuns, Layer, Model, ModelLayer, Outbound};
 
 /// The model of Vertex where only the project is named.
 const VERTEX_DEFAULT: &str = "gemini-2.5-flash";
@@ -43,6 +43,11 @@ pub(super) fn layer(env: Env<'_>) -> anyhow::Result<Layer> {
         away_grace_seconds: number(env, "AGENTHUB_AWAY_GRACE_SECONDS")?,
         presence_lease_seconds: number(env, "AGENTHUB_PRESENCE_LEASE_SECONDS")?,
         journal: env("AGENTHUB_JOURNAL").map(Database),
+        kafka: Kafka {
+            servers: env("AGENTHUB_KAFKA"),
+            ..Kafka::default()
+        },
+        claims: env("AGENTHUB_CLAIMS"),
         executors: executors(env)?,
         max_executors: max_executors(env)?,
         keep_runs: keep_runs(env)?,

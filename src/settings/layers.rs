@@ -11,7 +11,7 @@ use toml::{Table, Value};
 
 use crate::cli::{Executors, MaxExecutors};
 
-use super::{Database, EndedTasks, KeepRuns, ModelLayer, OFFLINE, Outbound};
+use super::{Database, EndedTasks, Kafka, KeepRuns, ModelLayer, OFFLINE, Outbound};
 
 /// Settings of one source; nothing is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -41,6 +41,9 @@ pub(crate) struct Layer {
     pub(crate) presence_lease_seconds: Option<NonZeroU32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) journal: Option<Database>,
+    pub(crate) kafka: Kafka,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) claims: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) executors: Option<Executors>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,6 +70,8 @@ impl Layer {
             away_grace_seconds: None,
             presence_lease_seconds: None,
             journal: None,
+            kafka: Kafka::default(),
+            claims: None,
             executors: None,
             max_executors: None,
             keep_runs: KeepRuns::default(),

@@ -72,13 +72,17 @@ impl Answer {
         is_working.then_some(self.task_id.as_str())
     }
 
-    /// Parts of the answer so far: those of all artifacts, or else the agent's last words.
+    /// Parts of the answer so far: those of all artifacts, with the data of the agent's last words, or else these words.
     pub(crate) fn parts(&self) -> Vec<Part> {
         let made = self.artifacts.iter().flat_map(|artifact| &artifact.parts);
-        let made: Vec<Part> = made.cloned().collect();
-        match &self.words {
-            Some(words) if made.is_empty() => words.parts.clone(),
-            _ => made,
+        let mut made: Vec<Part> = made.cloned().collect();
+        let said = self.words.iter().flat_map(|words| &words.parts);
+        match made.is_empty() {
+            true => said.cloned().collect(),
+            false => {
+                made.extend(said.filter(|part| is_data(part)).cloned());
+                made
+            }
         }
     }
 
@@ -157,6 +161,11 @@ fn append(artifact: &mut Artifact, part: Part) {
     artifact.parts.push(part);
 }
 
+fn is_data(part: &Part) -> bool {
+    use agenthub_a2a::v1::part::Content;
+    matches!(part.content, Some(Content::Data(_)))
+}
+
 fn texts(parts: &[Part]) -> Vec<String> {
     let texts = parts.iter().filter_map(text_of);
     texts.map(str::to_owned).collect()
@@ -226,6 +235,20 @@ mod tests {
         check(std::slice::from_ref(&words), &["done"], Ok("done"));
         let made = [artifact("a", "made", false), words];
         check(&made, &["made", "done"], Ok("made"));
+    }
+
+    #[test]
+    fn data_beside_what_was_made_is_of_the_answer() {
+        let status = json!({ "state": "TASK_STATE_COMPLETED", "message": {
+            "messageId": "m", "role": "ROLE_AGENT", "parts": [{ "text": "done" }, { "data": { "partial": true } }],
+        } });
+        let words = json!({ "statusUpdate": { "taskId": "t", "status": status } });
+        let all = r#"{"parts":[{"text":"made"},{"data":{"partial":true}}]}"#;
+        check(
+            &[artifact("a", "made", false), words],
+            &["made", "done"],
+            Ok(all),
+        );
     }
 
     #[test]

@@ -11,16 +11,22 @@ use agenthub_bus::{
     messages::{Inbox, Outcome, TaskRequest, TaskResult},
 };
 use agenthub_claims::{ClaimCheck, ClaimError, ClaimStore};
-use tokio::{task::JoinSet, time::sleep};
+use tokio::{
+    task::JoinSet,
+    time::{sleep, timeout},
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     answer::{Answer, Unsuccessful},
-    content::{content_of, part_of},
+    content::{content_of, message_of as input_of},
     directory::Directory,
     failing::{message_of, shortened},
     publishing::{Stream, publish_result},
 };
+
+/// Time for tasks that are at work to end when a bridge is told to stop.
+const DRAIN: Duration = Duration::from_secs(4);
 
 /// Pause before a store that failed is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -76,8 +82,8 @@ impl Bridge {
         Self(Arc::new(settings))
     }
 
-    /// Takes tasks until it is told to stop (EXE-5.1). At most as many run at once as the group lets this member have out. Tasks that
-    /// are not done then are not acknowledged: another member takes them up, as it does if this one dies.
+    /// Takes tasks until it is told to stop (EXE-5.1). At most as many run at once as the group lets this member have out. Those that are
+    /// at work then have 4 s to end; what is not done after that is not acknowledged: another member takes it up, as it does if this one dies.
     ///
     /// # Errors
     ///
@@ -107,6 +113,14 @@ impl Bridge {
                 },
             }
         };
+        if ended.is_ok() {
+            let drain = async { while tasks.join_next().await.is_some() {} };
+            // What is left is for other bridges.
+            let _ = timeout(DRAIN, drain).await;
+        }
+        if !tasks.is_empty() {
+            tracing::info!(left = tasks.len(), "tasks are left to other bridges");
+        }
         tasks.shutdown().await;
         inbox.leave().await;
         ended
@@ -126,11 +140,11 @@ impl Bridge {
             correlation_id: task.correlation_id.clone(),
             error_message: error.map(shortened),
         };
-        publish_result(&self.0.bus, &result, trace).await;
+        publish_result(&self.0.bus, result, trace).await;
     }
 
     async fn carry_out(&self, task: &TaskRequest, trace: Option<String>) -> Ended {
-        let (remote, part) = match self.prepare(task).await {
+        let (remote, message) = match self.prepare(task).await {
             Ok(prepared) => prepared,
             Err(error) => {
                 return Ended {
@@ -140,7 +154,7 @@ impl Bridge {
             }
         };
         let mut answer = Answer::default();
-        let called = self.call(&remote, part, task, trace, &mut answer).await;
+        let called = self.call(&remote, message, task, trace, &mut answer).await;
         match (called, answer.end()) {
             (Ok(()), Ok(parts)) => self.store(&parts, None).await,
             (Ok(()), Err(Unsuccessful(why))) => self.store_rest(&answer, why).await,
@@ -149,28 +163,28 @@ impl Bridge {
     }
 
     /// The agent, and what it is to get.
-    async fn prepare(&self, task: &TaskRequest) -> Result<(Remote, Part), String> {
+    async fn prepare(&self, task: &TaskRequest) -> Result<(Remote, Message), String> {
         let input = &task.input_claim_check;
         let claim: ClaimCheck = input
             .parse()
             .map_err(|error| format!("cannot read the input: {error}"))?;
         let content = patiently!(self.0.claims.get(input, self.0.largest_input))
             .map_err(|error| format!("cannot read the input: {error}"))?;
-        let part = part_of(content, claim.content_type())?;
+        let message = input_of(content, claim.content_type())?;
         let remote = self.0.directory.find(&task.agent_name).await;
-        Ok((remote.map_err(|error| error.to_string())?, part))
+        Ok((remote.map_err(|error| error.to_string())?, message))
     }
 
     /// Asks the agent, and takes in all that it says.
     async fn call(
         &self,
         remote: &Remote,
-        part: Part,
+        message: Message,
         task: &TaskRequest,
         trace: Option<String>,
         answer: &mut Answer,
     ) -> Result<(), String> {
-        let request = request(task, part);
+        let request = request(task, message);
         let capabilities = remote.card().capabilities.as_ref();
         if capabilities.is_some_and(|c| c.streaming()) {
             let mut following = remote.send_streaming_message(request);
@@ -232,14 +246,13 @@ impl Bridge {
 }
 
 /// The message of a task. Its id is the task's, so that an agent that gets it again knows it (EXE-4, EXE-5.3).
-fn request(task: &TaskRequest, part: Part) -> SendMessageRequest {
+fn request(task: &TaskRequest, message: Message) -> SendMessageRequest {
     SendMessageRequest {
         message: Some(Message {
             message_id: task.task_id.clone(),
             context_id: task.run_id.clone(),
             role: Role::User.into(),
-            parts: vec![part],
-            ..Message::default()
+            ..message
         }),
         ..SendMessageRequest::default()
     }

@@ -252,13 +252,26 @@ async fn a_task_that_cannot_be_sent_fails_with_the_reason() {
     let world = World::start(false).await;
     let unknown = world.result("nobody", "write").await;
     let why = unknown.error_message.expect("a reason");
-    assert!(why.contains("no agent \"nobody\" is registered"), "{why}");
+    assert!(why.contains("no agent \"nobody\" is on the hub"), "{why}");
     for input in ["nonsense", "s3://elsewhere/claim"] {
         let unreadable = world.result_of("writer", input).await;
         let why = unreadable.error_message.expect("a reason");
         assert!(why.contains("cannot read the input"), "{why}");
     }
     assert_eq!(world.requests().len(), 0);
+}
+
+/// spec: EXE-9.1
+#[tokio::test]
+async fn a_result_that_the_bus_refuses_becomes_a_failed_one() {
+    let world = World::start(false).await;
+    world.answers(200, &said("a poem"));
+    world.bus.refuse_once("task-1.result");
+    let result = world.result("writer", "write").await;
+    assert_eq!(result.status, Outcome::Failed);
+    let why = result.error_message.expect("a reason");
+    assert!(why.contains("cannot be published"), "{why}");
+    assert!(why.contains("too large"), "{why}");
 }
 
 /// spec: EXE-6.1, EXE-6.2, EXE-6.3, EXE-6.4

@@ -2,41 +2,57 @@
 
 use agenthub_a2a::{
     json::{from_json, to_json},
-    v1::{Part, part::Content},
+    v1::{Message, Part, part::Content},
 };
 use agenthub_claims::ContentType;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-/// The part of a message that content is: text is text, JSON is data, all else is a file.
+/// Type of content that is the parts, and the metadata, of a message of A2A.
+const MESSAGE: &str = "application/a2a+json";
+
+/// The message that content is, as far as the content says: text is text, JSON is data, a message of A2A is itself, all else is a file.
 ///
 /// # Errors
 ///
 /// The content is not of its type.
-pub(crate) fn part_of(content: Bytes, content_type: &ContentType) -> Result<Part, String> {
+pub(crate) fn message_of(content: Bytes, content_type: &ContentType) -> Result<Message, String> {
     let essence = content_type.as_str().split(';').next().unwrap_or_default();
     let media_type = content_type.to_string();
     let wrong = |why: String| format!("the input is not {essence}: {why}");
-    if essence == "application/json" || essence.ends_with("+json") {
+    let is_json = essence == "application/json" || essence.ends_with("+json");
+    let part = if is_json {
         let data: Value = serde_json::from_slice(&content).map_err(|e| wrong(e.to_string()))?;
+        if essence == MESSAGE {
+            // Who says it and to what belongs to the task.
+            let said = json!({
+                "messageId": "", "role": "ROLE_USER", "parts": data["parts"], "metadata": data["metadata"],
+            });
+            return from_json(said).map_err(|e| wrong(e.to_string()));
+        }
         let part = json!({ "data": data, "mediaType": media_type });
-        return from_json(part).map_err(|e| wrong(e.to_string()));
-    }
-    let content = if essence.starts_with("text/") {
-        let text = String::from_utf8(content.into()).map_err(|e| wrong(e.to_string()))?;
-        Content::Text(text)
+        from_json(part).map_err(|e| wrong(e.to_string()))?
     } else {
-        Content::Raw(content.into())
+        let content = if essence.starts_with("text/") {
+            let text = String::from_utf8(content.into()).map_err(|e| wrong(e.to_string()))?;
+            Content::Text(text)
+        } else {
+            Content::Raw(content.into())
+        };
+        Part {
+            content: Some(content),
+            media_type,
+            ..Part::default()
+        }
     };
-    Ok(Part {
-        content: Some(content),
-        media_type,
-        ..Part::default()
+    Ok(Message {
+        parts: vec![part],
+        ..Message::default()
     })
 }
 
 /// Content that an answer is stored as. Texts are one under the other; one file is itself, and data is JSON; of several kinds together it is
-/// `{"parts": [...]}`, as A2A writes parts.
+/// a message of A2A, `{"parts": [...]}`.
 pub(crate) fn content_of(parts: &[Part]) -> (Bytes, ContentType) {
     let texts: Option<Vec<&str>> = parts.iter().map(text_of).collect();
     if let Some(texts) = texts {
@@ -73,7 +89,7 @@ pub(crate) fn text_of(part: &Part) -> Option<&str> {
 fn all_of(parts: &[Part]) -> (Bytes, ContentType) {
     let parts: Vec<Value> = parts.iter().map(to_json).collect();
     let all = json!({ "parts": parts }).to_string();
-    (all.into(), typed("", "application/json"))
+    (all.into(), typed("", MESSAGE))
 }
 
 /// The type that an agent names, if it is one.
@@ -99,8 +115,8 @@ mod tests {
     fn an_agent_gets_text_data_or_a_file() {
         let check = |content: &'static str, media_type: &str, expected: Value| {
             let content_type = media_type.parse().expect("a content type");
-            let part = part_of(content.into(), &content_type).expect("it fits");
-            let mut json = to_json(&part);
+            let message = message_of(content.into(), &content_type).expect("it fits");
+            let mut json = to_json(&message.parts[0]);
             assert_eq!(json["mediaType"].take(), media_type);
             for (field, value) in expected.as_object().expect("an object") {
                 assert_eq!(&json[field], value, "{media_type}");
@@ -115,8 +131,31 @@ mod tests {
         check("[2]", "application/ld+json", json!({ "data": [2] }));
         check("hi", "image/png", json!({ "raw": "aGk=" }));
         let json = "application/json".parse().expect("a content type");
-        let wrong = part_of("{".into(), &json).expect_err("it is no JSON");
+        let wrong = message_of("{".into(), &json).expect_err("it is no JSON");
         assert!(wrong.contains("not application/json"), "{wrong}");
+    }
+
+    /// spec: EXE-5.3
+    #[test]
+    fn a_message_is_taken_with_its_parts_and_metadata() {
+        let content = json!({
+            "parts": [{ "text": "hi" }, { "data": { "to": "Ann" } }], "metadata": { "task_type": "greet" },
+        });
+        let message = message_of(content.to_string().into(), &typed("", MESSAGE));
+        let json = to_json(&message.expect("it fits"));
+        assert_eq!(json["parts"], content["parts"]);
+        assert_eq!(json["metadata"], content["metadata"]);
+        let bare = message_of(
+            "{\"parts\":[{\"text\":\"hi\"}]}".into(),
+            &typed("", MESSAGE),
+        );
+        assert_eq!(bare.expect("it fits").parts.len(), 1);
+        let wrong = message_of("{\"parts\":1}".into(), &typed("", MESSAGE));
+        assert!(
+            wrong
+                .expect_err("no parts")
+                .contains("is not application/a2a+json")
+        );
     }
 
     #[test]
@@ -155,7 +194,7 @@ mod tests {
         check(
             json!([{ "text": "a" }, { "data": 1 }]),
             "{\"parts\":[{\"text\":\"a\"},{\"data\":1}]}",
-            "application/json",
+            MESSAGE,
         );
     }
 }

@@ -11,10 +11,14 @@ use agenthub_a2a::{
     client::{Auth, CardUrl, Failure, Fetched, Options, Remote, fetch_as},
     outside::wire::{ListOutsideAgentsRequest, outside_agents_client::OutsideAgentsClient},
 };
-use agenthub_outbound::Connector;
+use agenthub_outbound::{Connector, Network, Settings as Outbound};
+use agenthub_proto::{
+    agenthub::{GetAgentRequest, agent_hub_client::AgentHubClient},
+    slug::slug,
+};
 use async_trait::async_trait;
 use tokio::time::timeout;
-use tonic::transport::Channel;
+use tonic::{Code, transport::Channel};
 
 /// Time for which an agent is taken to be where it was.
 const FRESH: Duration = Duration::from_secs(30);
@@ -29,7 +33,7 @@ const ASKING: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum NotFound {
     /// No agent has this name.
-    #[error("no agent {0:?} is registered: `agenthub agents add URL` registers one")]
+    #[error("no agent {0:?} is on the hub: `agenthub agents add URL` adds one from elsewhere")]
     Unknown(String),
     /// The hub does not answer.
     #[error("the hub cannot be asked for agents: {0}")]
@@ -56,22 +60,37 @@ pub trait Directory: Send + Sync + fmt::Debug {
     async fn find(&self, name: &str) -> Result<Remote, NotFound>;
 }
 
-/// The agents elsewhere that a hub has on its list (EXE-5.2). The hub keeps where they are, not their secrets: credentials are settings of
-/// the bridge, each by reference.
+/// The agents of a hub (EXE-5.2): those elsewhere at their own addresses, all others where the hub serves A2A. The hub keeps where agents
+/// elsewhere are, not their secrets: credentials are settings of the bridge, each by reference.
 #[derive(Debug)]
 pub struct HubDirectory {
-    hub: OutsideAgentsClient<Channel>,
-    connector: Connector,
+    hub: Channel,
+    /// Where the hub serves A2A, without a slash at the end.
+    a2a: String,
+    elsewhere: Connector,
+    /// Reaches the hub, wherever it is: its address is a setting.
+    to_hub: Connector,
     credentials: HashMap<String, Auth>,
     known: Mutex<HashMap<String, (Instant, Remote)>>,
 }
 
 impl HubDirectory {
-    /// The agents of the hub at the other end of this channel, and the credentials for each by its id (EXE-5.4).
-    pub fn new(hub: Channel, connector: Connector, credentials: HashMap<String, Auth>) -> Self {
+    /// The agents of the hub at the other end of this channel, which serves A2A at the address `a2a`, and the credentials for each by its id
+    /// (EXE-5.4). `elsewhere` reaches agents elsewhere.
+    pub fn new(
+        hub: Channel,
+        a2a: &str,
+        elsewhere: Connector,
+        credentials: HashMap<String, Auth>,
+    ) -> Self {
         Self {
-            hub: OutsideAgentsClient::new(hub),
-            connector,
+            hub,
+            a2a: a2a.trim_end_matches('/').to_owned(),
+            elsewhere,
+            to_hub: Connector::new(Outbound {
+                allow: Network::everything().to_vec(),
+                ..Outbound::default()
+            }),
             credentials,
             known: Mutex::default(),
         }
@@ -91,8 +110,9 @@ impl HubDirectory {
         known.insert(name.to_owned(), (Instant::now(), remote.clone()));
     }
 
-    async fn url_of(&self, name: &str) -> Result<String, NotFound> {
-        let mut hub = self.hub.clone();
+    /// Address of an agent elsewhere; `None` for one that is not on the hub's list of these.
+    async fn url_elsewhere(&self, name: &str) -> Result<Option<String>, NotFound> {
+        let mut hub = OutsideAgentsClient::new(self.hub.clone());
         let listed = hub.list_outside_agents(ListOutsideAgentsRequest {});
         let agents = match timeout(ASKING, listed).await {
             Ok(Ok(listed)) => listed.into_inner().agents,
@@ -100,8 +120,23 @@ impl HubDirectory {
             Err(_) => return Err(NotFound::Hub(format!("no answer within {ASKING:?}"))),
         };
         let agent = agents.into_iter().find(|agent| agent.agent_id == name);
-        let agent = agent.ok_or_else(|| NotFound::Unknown(name.to_owned()))?;
-        Ok(agent.url)
+        Ok(agent.map(|agent| agent.url))
+    }
+
+    /// Address of an agent that is on the hub itself.
+    async fn url_on_hub(&self, name: &str) -> Result<String, NotFound> {
+        let mut hub = AgentHubClient::new(self.hub.clone());
+        let request = GetAgentRequest {
+            agent_id: name.to_owned(),
+        };
+        match timeout(ASKING, hub.get_agent(request)).await {
+            Ok(Ok(_)) => Ok(format!("{}/agents/{}", self.a2a, slug(name))),
+            Ok(Err(status)) if matches!(status.code(), Code::NotFound | Code::InvalidArgument) => {
+                Err(NotFound::Unknown(name.to_owned()))
+            }
+            Ok(Err(status)) => Err(NotFound::Hub(status.message().to_owned())),
+            Err(_) => Err(NotFound::Hub(format!("no answer within {ASKING:?}"))),
+        }
     }
 }
 
@@ -111,16 +146,17 @@ impl Directory for HubDirectory {
         if let Some(remote) = self.known(name) {
             return Ok(remote);
         }
-        let url = self.url_of(name).await?;
-        let auth = self.credentials.get(name);
-        let remote = remote(&self.connector, &url, auth)
-            .await
-            .map_err(|failure| NotFound::Card {
-                name: name.to_owned(),
-                failure,
-            })?;
-        self.remember(name, &remote);
-        Ok(remote)
+        let card = |failure| NotFound::Card {
+            name: name.to_owned(),
+            failure,
+        };
+        let found = match self.url_elsewhere(name).await? {
+            Some(url) => remote(&self.elsewhere, &url, self.credentials.get(name)).await,
+            None => remote(&self.to_hub, &self.url_on_hub(name).await?, None).await,
+        };
+        let found = found.map_err(card)?;
+        self.remember(name, &found);
+        Ok(found)
     }
 }
 

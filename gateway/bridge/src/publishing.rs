@@ -7,9 +7,13 @@ use std::{
 
 use agenthub_bus::{
     Bus, BusError, Message,
-    messages::{Envelope, RESULTS, StreamChunk, TaskRequest, TaskResult, message, stream_topic},
+    messages::{
+        Envelope, Outcome, RESULTS, StreamChunk, TaskRequest, TaskResult, message, stream_topic,
+    },
 };
 use tokio::time::sleep;
+
+use crate::failing::shortened;
 
 /// Where the bridge's events happen.
 const SOURCE: &str = "/agenthub/bridge";
@@ -17,10 +21,23 @@ const SOURCE: &str = "/agenthub/bridge";
 /// Pause before the bus is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Publishes a result (EXE-7.3), for as long as that takes. It has the same id however often the task is taken up.
-pub(crate) async fn publish_result(bus: &Arc<dyn Bus>, result: &TaskResult, trace: Option<String>) {
-    let envelope = envelope(format!("{}.result", result.task_id), trace);
-    publish(bus, RESULTS, message(result, envelope)).await;
+/// Publishes a result (EXE-7.3), for as long as that takes. It has the same id however often the task is taken up. Where the bus refuses it,
+/// the task has failed for that reason.
+pub(crate) async fn publish_result(bus: &Arc<dyn Bus>, result: TaskResult, trace: Option<String>) {
+    let id = format!("{}.result", result.task_id);
+    let envelope = envelope(id, trace);
+    let Err(why) = publish(bus, RESULTS, message(&result, envelope.clone())).await else {
+        return;
+    };
+    let failed = TaskResult {
+        status: Outcome::Failed,
+        output_claim_check: None,
+        error_message: Some(shortened(format!("the result cannot be published: {why}"))),
+        ..result
+    };
+    if let Err(why) = publish(bus, RESULTS, message(&failed, envelope)).await {
+        tracing::error!(task_id = failed.task_id, why, "a task has no result");
+    }
 }
 
 /// The stream of a task's answer: its parts get numbers from 1, without gaps (EXE-6.3).
@@ -68,7 +85,15 @@ impl<'a> Stream<'a> {
             task_id: Some(self.task.task_id.clone()),
             ..envelope(id, self.trace.clone())
         };
-        publish(self.bus, &self.topic, message(&chunk, envelope)).await;
+        let published = publish(self.bus, &self.topic, message(&chunk, envelope)).await;
+        if let Err(why) = published {
+            tracing::error!(
+                topic = self.topic,
+                sequence = self.sequence,
+                why,
+                "a part of an answer is left out of its stream"
+            );
+        }
     }
 }
 
@@ -82,19 +107,21 @@ fn envelope(id: String, traceparent: Option<String>) -> Envelope {
     }
 }
 
-async fn publish(bus: &Arc<dyn Bus>, topic: &str, message: Message) {
+/// Publishes a message, for as long as the bus cannot be reached.
+///
+/// # Errors
+///
+/// The reason for which the bus refuses it.
+async fn publish(bus: &Arc<dyn Bus>, topic: &str, message: Message) -> Result<(), String> {
     let message = [message];
     loop {
         match bus.publish(topic, &message).await {
-            Ok(()) => return,
+            Ok(()) => return Ok(()),
             Err(BusError::Unavailable(error)) => {
                 tracing::debug!(topic, id = message[0].id, error, "a message waits");
                 sleep(PAUSE).await;
             }
-            Err(error) => {
-                tracing::error!(topic, id = message[0].id, %error, "a message is refused");
-                return;
-            }
+            Err(BusError::Refused(why)) => return Err(why),
         }
     }
 }

@@ -1,0 +1,85 @@
+//! `agenthub bridge`
+
+use std::sync::Arc;
+
+use agenthub_bridge::{Bridge, HubDirectory, Settings as BridgeSettings};
+use agenthub_bus::{
+    Group,
+    messages::{Inbox, TASKS},
+};
+use agenthub_terminal::{Listen, connect::until_there, output, stop::Signals, usage::WrongUsage};
+use anyhow::Context;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use tonic::transport::Endpoint;
+
+use crate::{cli, kafka::Kafka, settings::Settings};
+
+/// The group that all bridges are members of.
+const GROUP: &str = "agenthub.bridges";
+
+/// Longest input of a task, in bytes.
+const LONGEST_INPUT: u64 = 16 << 20;
+
+/// Carries tasks to agents over HTTP until it is told to stop.
+pub(super) async fn run(args: &cli::Bridge, settings: &Settings) -> anyhow::Result<()> {
+    let mut signals = Signals::new()?;
+    let starting = async {
+        let Some(kafka) = Kafka::connect(settings).await? else {
+            let why = "a bridge takes tasks from Kafka: name its servers with --kafka HOST:PORT";
+            return Err(WrongUsage(why.to_owned()).into());
+        };
+        let hub = &settings.hub;
+        let there = until_there(|| agenthub_sdk::Client::builder(&**hub).connect());
+        there.await?.close().await;
+        anyhow::Ok(kafka)
+    };
+    let kafka = tokio::select! {
+        kafka = starting => kafka?,
+        _ = signals.next() => return Ok(()),
+    };
+    let channel = Endpoint::from_shared(settings.hub.clone())
+        .with_context(|| format!("{} is no address of a hub", settings.hub))?
+        .connect_lazy();
+    let a2a = args.a2a.clone();
+    let a2a = a2a.unwrap_or_else(|| format!("http://{}", Listen(settings.http.dialable())));
+    let directory = HubDirectory::new(
+        channel,
+        &a2a,
+        settings.outbound.connector(),
+        settings.bridge.auth.clone(),
+    );
+    let bridge = Bridge::new(BridgeSettings {
+        bus: Arc::clone(&kafka.bus),
+        claims: kafka.claims.clone(),
+        directory: Arc::new(directory),
+        largest_input: LONGEST_INPUT,
+    });
+    let group = Group {
+        in_flight: args.at_once.into(),
+        ..Group::new(GROUP, [TASKS])
+    };
+    let member = kafka.groups.join(group).await?;
+    let (hub, servers) = (&settings.hub, settings.kafka.servers.as_deref());
+    let (servers, claims) = (servers.unwrap_or_default(), kafka.claims.url());
+    match args.json {
+        true => {
+            output::line(json!({ "hub": hub, "kafka": servers, "claims": claims }).to_string())?
+        }
+        false => output::line(output::plain(&format!(
+            "Tasks on {TASKS} at {servers} go to the agents of {hub}; outputs are in {claims}\nCtrl-C stops."
+        )))?,
+    }
+    let stop = CancellationToken::new();
+    let running = bridge.run(Inbox::new(member, Arc::clone(&kafka.bus)), stop.clone());
+    tokio::pin!(running);
+    tokio::select! {
+        ended = &mut running => Ok(ended?),
+        _ = signals.next() => {
+            stop.cancel();
+            let mut ended = Ok(());
+            signals.leave(async { ended = running.await }).await?;
+            Ok(ended?)
+        }
+    }
+}
