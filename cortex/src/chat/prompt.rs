@@ -2,7 +2,7 @@
 
 mod agents;
 
-use agenthub_sdk::model::{PromptMessage, PromptPart, PromptRole, Request, ToolSpec};
+use agenthub_sdk::model::{Asker, PromptMessage, PromptPart, PromptRole, Request, ToolSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -89,7 +89,10 @@ impl Prompt<'_> {
             messages.push(PromptMessage::data("rejected", value));
         }
         let request = Request {
-            agent: CORTEX.to_owned(),
+            asker: Some(Asker {
+                id: CORTEX.to_owned(),
+                is_instructed: false,
+            }),
             ..Request::new(messages)
         };
         match self.calls_tools {
