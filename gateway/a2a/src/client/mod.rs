@@ -2,7 +2,7 @@
 //!
 //! [`fetch`] reads a card, of A2A 1.0 or 0.3; [`Remote`] is the agent behind it. `choice` picks the interface, `credentials` says
 //! who asks, `wire` writes requests for each binding, `following` keeps a stream whole over breaks, `retry` says when to try again, and
-//! `verifying` what the signatures of a card are worth.
+//! `verifying` what the signatures of a card are worth, by the bytes of `signed_payloads` and the `keys`.
 
 pub mod auth;
 mod card;
@@ -19,6 +19,7 @@ mod old_card;
 mod remote;
 mod rest;
 mod retry;
+mod signed_payloads;
 mod sse;
 mod verifying;
 

@@ -7,21 +7,13 @@ use agenthub_outbound::{Connector, Limits, parse_url};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use http::{Request, Uri};
-use ring::{
-    agreement::{self, ECDH_P256, ECDH_P384},
-    signature::{
-        self, ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, RsaParameters,
-        RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
-    },
-};
 use serde_json::Value;
 
 use super::{
-    card,
     choice::is_tls,
-    keys::{is_ed25519, is_point, is_rsa},
+    keys::{decoded, fits},
+    signed_payloads::payloads,
 };
-use crate::json::to_json;
 
 /// Bounds of a set of keys.
 const LIMITS: Limits = Limits {
@@ -160,164 +152,6 @@ fn chosen<'a>(keys: &'a Value, id: Option<&str>) -> Option<&'a Value> {
     }
 }
 
-/// Fields of a card that its canonical form has though they are empty: required ones, and those whose absence says something else (§8.4.1).
-const KEPT: [&str; 28] = [
-    "authorizationUrl",
-    "capabilities",
-    "defaultInputModes",
-    "defaultOutputModes",
-    "description",
-    "deviceAuthorizationUrl",
-    "documentationUrl",
-    "extendedAgentCard",
-    "flows",
-    "iconUrl",
-    "id",
-    "location",
-    "name",
-    "openIdConnectUrl",
-    "organization",
-    "protocolBinding",
-    "protocolVersion",
-    "pushNotifications",
-    "scheme",
-    "scopes",
-    "skills",
-    "streaming",
-    "supportedInterfaces",
-    "tags",
-    "tokenUrl",
-    "uri",
-    "url",
-    "version",
-];
-
-/// The payloads that signers make of a card: its canonical form; the document as it comes; without all that is empty, as the SDK for Python has
-/// it; and the fields of A2A 1.0 alone, where there are others for clients of 0.3.
-fn payloads(document: &Value) -> Vec<Vec<u8>> {
-    let mut card = document.clone();
-    if let Value::Object(fields) = &mut card {
-        fields.remove("signatures");
-    }
-    let mut all = vec![without_empty(&card)];
-    all.extend(as_python_signs(&card));
-    if let Ok(defined) = card::of(card.clone()) {
-        let defined = to_json(&defined);
-        all.extend(as_python_signs(&defined));
-        all.push(defined);
-    }
-    all.push(card);
-    let canonical = all.iter();
-    let canonical = canonical.filter_map(|card| serde_json_canonicalizer::to_vec(card).ok());
-    let mut canonical: Vec<Vec<u8>> = canonical.collect();
-    canonical.dedup();
-    canonical
-}
-
-/// The value without fields that are empty, but for [`KEPT`].
-fn without_empty(value: &Value) -> Value {
-    let is_empty = |value: &Value| match value {
-        Value::Null => true,
-        Value::Bool(is_set) => !is_set,
-        Value::String(text) => text.is_empty(),
-        Value::Array(all) => all.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        Value::Number(_) => false,
-    };
-    match value {
-        Value::Object(fields) => {
-            let inner = fields.iter().map(|(name, value)| match name.as_str() {
-                // Anybody's own JSON.
-                "params" => (name.clone(), value.clone()),
-                _ => (name.clone(), without_empty(value)),
-            });
-            let inner =
-                inner.filter(|(name, value)| !is_empty(value) || KEPT.contains(&name.as_str()));
-            Value::Object(inner.collect())
-        }
-        Value::Array(all) => all.iter().map(without_empty).collect(),
-        other => other.clone(),
-    }
-}
-
-/// The value as the SDK for Python signs it: without texts, lists and objects that are empty, wherever they are; `None` if nothing is left.
-fn as_python_signs(value: &Value) -> Option<Value> {
-    match value {
-        Value::Null => None,
-        Value::String(text) if text.is_empty() => None,
-        Value::Array(all) => {
-            let left: Vec<Value> = all.iter().filter_map(as_python_signs).collect();
-            (!left.is_empty()).then(|| left.into())
-        }
-        Value::Object(fields) => {
-            let left = fields.iter();
-            let left =
-                left.filter_map(|(name, value)| Some((name.clone(), as_python_signs(value)?)));
-            let left: serde_json::Map<_, _> = left.collect();
-            (!left.is_empty()).then(|| left.into())
-        }
-        other => Some(other.clone()),
-    }
-}
-
-/// True if a signature is of this input, by this key.
-///
-/// # Errors
-///
-/// The algorithm is not known here, or the key is none of it, or of a size or form that is not taken.
-fn fits(algorithm: &str, key: &Value, input: &[u8], bytes: &[u8]) -> Result<bool, String> {
-    let member = |name: &str| {
-        let text = key[name].as_str().and_then(decoded);
-        text.ok_or_else(|| format!("the key is none of {algorithm}"))
-    };
-    // A verification says the same of a key that is unusable as of a signature that does not fit, so that the key is looked at first.
-    let usable = |is_usable: bool| match is_usable {
-        true => Ok(()),
-        false => Err(format!("the key is none of {algorithm} that is taken here")),
-    };
-    let simple = |algorithm: &'static dyn VerificationAlgorithm, public: Vec<u8>| {
-        let key = UnparsedPublicKey::new(algorithm, public);
-        Ok(key.verify(input, bytes).is_ok())
-    };
-    let ecdsa = |algorithm, curve: &'static agreement::Algorithm| {
-        // Uncompressed: 4, then both coordinates.
-        let point = [vec![4], member("x")?, member("y")?].concat();
-        usable(is_point(curve, &point))?;
-        simple(algorithm, point)
-    };
-    let eddsa = || {
-        let public = member("x")?;
-        usable(is_ed25519(&public))?;
-        simple(&ED25519, public)
-    };
-    let rsa = |parameters: &'static RsaParameters| {
-        let (n, e) = (member("n")?, member("e")?);
-        usable(is_rsa(&n, &e))?;
-        let key = RsaPublicKeyComponents { n, e };
-        Ok(key.verify(parameters, input, bytes).is_ok())
-    };
-    match (algorithm, key["kty"].as_str(), key["crv"].as_str()) {
-        ("ES256", Some("EC"), Some("P-256")) => ecdsa(&ECDSA_P256_SHA256_FIXED, &ECDH_P256),
-        ("ES384", Some("EC"), Some("P-384")) => ecdsa(&ECDSA_P384_SHA384_FIXED, &ECDH_P384),
-        ("EdDSA", Some("OKP"), Some("Ed25519")) => eddsa(),
-        ("RS256", Some("RSA"), _) => rsa(&signature::RSA_PKCS1_2048_8192_SHA256),
-        ("RS384", Some("RSA"), _) => rsa(&signature::RSA_PKCS1_2048_8192_SHA384),
-        ("RS512", Some("RSA"), _) => rsa(&signature::RSA_PKCS1_2048_8192_SHA512),
-        ("PS256", Some("RSA"), _) => rsa(&signature::RSA_PSS_2048_8192_SHA256),
-        ("PS384", Some("RSA"), _) => rsa(&signature::RSA_PSS_2048_8192_SHA384),
-        ("PS512", Some("RSA"), _) => rsa(&signature::RSA_PSS_2048_8192_SHA512),
-        (
-            "ES256" | "ES384" | "EdDSA" | "RS256" | "RS384" | "RS512" | "PS256" | "PS384" | "PS512",
-            ..,
-        ) => Err(format!("the key is none of {algorithm}")),
-        _ => Err("its algorithm is not known here".to_owned()),
-    }
-}
-
-fn decoded(text: &str) -> Option<Vec<u8>> {
-    URL_SAFE_NO_PAD.decode(text).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::SocketAddr;
@@ -332,79 +166,6 @@ mod tests {
 
     const P256: &str = include_str!("../signing/p256.pem");
     const ED25519_PEM: &str = include_str!("../signing/ed25519.pem");
-
-    /// Signatures of "input" by a key of RSA.
-    const N: &str = "r0dI_pdN5aBORa751Y7GQjYymAEMWehRzsOBWNyqwRgFq6BVCwoZi-23Rxf-pWGsh1f2-g6SD8FbAcAch9yyHnzVTDh0f6tNYSWYxNq0acZnbt741CMDQdzd2sSWUE7jbv-G3Jrl9EjOhCRdvUpj0xLXSYXV8BaydnHxNrvae1diTznk4h1HeelXCIwMtUEQuhTQjveZlcLC9kBL-hufhzyb6Kc3LjQhc1aQd3vTNkMB6NmlFufOMxxvSzK7rVWbCRoifyUFsPud1f7IXTwTp4ggS49AdbWUS3vf5HMTb2prrpzSYgMo7wLJ2betsUQUbz66MDKEmsZEcwFds8hSwQ";
-    const RS256: &str = "rm5Q4wY5-buXR7F8gmSykv5OI_UczXGwbMjukYxxiQN-J5aJpRGhrjNVjsoPHMiLhK13lo8GjeLMVKCtVY7MubXldKXbGq0lQBXd2SCZ6qaIaVU_WuPrPcV5g70xTfWSyGh2H0xXtDGcVQW-RYPNaDMIWni0EQP2OsdTxdnTeOiOkbB9Fi1n6g4zbF0WDugviqW010lb7xO_PfY56UbW_Cx2XVI7tkLGELy67SUu2L2YbhMXcRz3PwpgtpFu6GxG9QsvmD0wXtUlvmeaYTOqzbTyG-NLfFh0BqbU5aD0ETQPMSMqoNVVHNRBGcB7SXn0xm5D93XWL_lOmtN2Nr9yJA";
-    const PS256: &str = "F_pv5Vkofdg2h4mhY-J-OwYqRm32Y0zY7nnqMnXj0YKL4iZAFXHzTdBPk3_z7cV--jD5w9LwBlFfQS7djVm0pPcPBeFZk4TvOb3OMprm4iNXE7_B7KWurjEEzystEuSRUWhUjdRPeVHJi7bIvJm_F-stVfIyvntpE8Mw8tj_mtg8Agk_Smgxl6ULRJ8Sc3ltpLKHUAbBo4IZQCHLHizYWcxZRHrkFdQDzJ_ic28e31PR-CLzcV_rTgbNQbsnrQIHhGUS466rUQ9rru3g7nLnqkBGEf2ded0DU8whPEmmvTal6jaxn5KtkC_E54Kt1Z_0M1sTkgz1kmmrHSXT477Skg";
-
-    #[test]
-    fn signatures_of_rsa_are_checked_by_their_algorithm() {
-        let key = json!({"kty": "RSA", "n": N, "e": "AQAB"});
-        let check = |algorithm: &str, input: &[u8], signature: &str| {
-            fits(algorithm, &key, input, &decoded(signature).expect("base64"))
-        };
-        assert_eq!(check("RS256", b"input", RS256), Ok(true));
-        assert_eq!(check("PS256", b"input", PS256), Ok(true));
-        assert_eq!(check("RS256", b"output", RS256), Ok(false));
-        assert_eq!(check("PS256", b"input", RS256), Ok(false));
-        assert!(check("ES256", b"input", RS256).is_err());
-        assert!(check("none", b"input", RS256).is_err());
-        assert!(check("HS256", b"input", RS256).is_err());
-    }
-
-    /// Nothing can be said of a card by a key that is not taken: that it is another card's signature was not checked.
-    #[test]
-    fn a_key_that_is_not_taken_says_nothing_of_a_signature() {
-        let n = decoded(N).expect("base64");
-        let small = URL_SAFE_NO_PAD.encode(&n[128..]);
-        let even = URL_SAFE_NO_PAD.encode([&n[..255], &[0]].concat());
-        let padded = URL_SAFE_NO_PAD.encode([&[0], &n[..]].concat());
-        let coordinate = URL_SAFE_NO_PAD.encode([7; 32]);
-        let short = URL_SAFE_NO_PAD.encode([7; 31]);
-        let rsa = |n: &str, e: &str| ("RS256", json!({"kty": "RSA", "n": n, "e": e}));
-        let p256 = |x: &str, y: &str| {
-            (
-                "ES256",
-                json!({"kty": "EC", "crv": "P-256", "x": x, "y": y}),
-            )
-        };
-        let ed25519 = |x: &str| ("EdDSA", json!({"kty": "OKP", "crv": "Ed25519", "x": x}));
-        for (algorithm, key) in [
-            rsa(&small, "AQAB"),
-            rsa(&even, "AQAB"),
-            rsa(&padded, "AQAB"),
-            rsa("", "AQAB"),
-            rsa(N, ""),
-            rsa(N, "AQ"),
-            rsa(N, "AQAA"),
-            rsa(N, "AQAAAAAB"),
-            p256(&coordinate, &coordinate),
-            p256(&coordinate, &short),
-            ed25519(&short),
-            // No point of the curve: y = 2, for which x² is no square; and y = p, which is not reduced.
-            ed25519(&URL_SAFE_NO_PAD.encode([&[2][..], &[0; 31]].concat())),
-            ed25519(&URL_SAFE_NO_PAD.encode([&[0xed][..], &[0xff; 30], &[0x7f]].concat())),
-        ] {
-            let said = fits(algorithm, &key, b"input", &[0; 64]);
-            let why = said.expect_err("nothing can be said");
-            assert!(why.ends_with("that is taken here"), "{key}: {why}");
-        }
-    }
-
-    /// The payload is what `a2a.utils.signing` of a2a-sdk 1.3.0 makes of this card.
-    #[test]
-    fn a_card_is_read_as_the_sdk_for_python_signs_it() {
-        let params = json!({"z": 1.5, "€": {"b": null}, "a": "", "ä": [{}, 10.0]});
-        let card = json!({
-            "name": "signer", "description": "Signs\tits card", "version": "1.0.0", "documentationUrl": "", "signatures": [{}],
-            "capabilities": {"streaming": false, "extensions": [{"uri": "urn:x", "params": params}]}, "skills": [],
-        });
-        let expected = "{\"capabilities\":{\"extensions\":[{\"params\":{\"z\":1.5,\"ä\":[10]},\"uri\":\"urn:x\"}],\"streaming\":false},\
-            \"description\":\"Signs\\tits card\",\"name\":\"signer\",\"version\":\"1.0.0\"}";
-        let payloads = payloads(&card);
-        assert!(payloads.contains(&expected.as_bytes().to_vec()), "{card}");
-    }
 
     async fn serve(keys: Value) -> (SocketAddr, JoinSet<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("it is free");
