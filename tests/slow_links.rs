@@ -144,6 +144,7 @@ async fn peers_behind_a_slow_link_stay_connected() {
                     to_agent_id: to.to_owned(),
                     ..AgentEventMetadata::default()
                 }),
+                ..Default::default()
             };
             client.publish_message(request).await.expect("accepted");
         }

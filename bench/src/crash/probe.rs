@@ -83,6 +83,7 @@ impl Probe {
                 from_agent_id: "bench-probe".to_owned(),
                 ..routing(self.to)
             }),
+            ..Default::default()
         };
         let answer = AgentHubClient::new(self.channel.clone())
             .publish_message(request)

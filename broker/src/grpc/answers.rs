@@ -97,6 +97,7 @@ fn answer_passing(
             event_id,
             position: String::new(),
             safe_at: Position(0),
+            is_repeated: false,
         };
         answered(plain.sequence(), error.clone().map_or(Ok(receipt), Err))
     });

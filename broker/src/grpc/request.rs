@@ -141,6 +141,7 @@ mod tests {
             let publish = PublishMessageRequest {
                 message: Some(message),
                 routing: None,
+                ..Default::default()
             };
             framed(&publish.encode_to_vec())
         };

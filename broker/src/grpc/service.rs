@@ -49,6 +49,7 @@ impl HubService {
         body: Result<Body, Error>,
         routing: Option<AgentEventMetadata>,
         headers: &MetadataMap,
+        repetition: Repetition,
     ) -> Result<Receipt, Error> {
         let body = body?;
         if let Body::Message(message) = &body {
@@ -57,9 +58,7 @@ impl HubService {
         let routing =
             routing.ok_or_else(|| Error::Incomplete("routing metadata is required".to_owned()))?;
         let routing = with_trace(routing, headers);
-        let receipt = self
-            .hub
-            .publish(&caller(), body, routing, Repetition::Accept)?;
+        let receipt = self.hub.publish(&caller(), body, routing, repetition)?;
         self.hub.safe(receipt.safe_at).await?;
         Ok(receipt)
     }
@@ -133,9 +132,18 @@ impl AgentHub for HubService {
         request: Request<PublishMessageRequest>,
     ) -> Result<Response<PublishResponse>, Status> {
         let (headers, _, request) = request.into_parts();
-        let PublishMessageRequest { message, routing } = request;
+        let PublishMessageRequest {
+            message,
+            routing,
+            refuse_known_id,
+        } = request;
+        let repetition = match refuse_known_id {
+            true => Repetition::Refuse,
+            false => Repetition::Accept,
+        };
         let body = message.map(Body::Message).ok_or_else(|| missing("message"));
-        published(self.publish(body, routing, &headers).await).map(Response::new)
+        let receipt = self.publish(body, routing, &headers, repetition).await;
+        published(receipt).map(Response::new)
     }
 
     async fn publish_task_update(
@@ -145,7 +153,8 @@ impl AgentHub for HubService {
         let (headers, _, request) = request.into_parts();
         let PublishTaskUpdateRequest { update, routing } = request;
         let body = update.map(Body::Status).ok_or_else(|| missing("update"));
-        published(self.publish(body, routing, &headers).await).map(Response::new)
+        let receipt = self.publish(body, routing, &headers, Repetition::Accept);
+        published(receipt.await).map(Response::new)
     }
 
     async fn publish_task_artifact(
@@ -157,7 +166,8 @@ impl AgentHub for HubService {
         let body = artifact
             .map(Body::Artifact)
             .ok_or_else(|| missing("artifact"));
-        published(self.publish(body, routing, &headers).await).map(Response::new)
+        let receipt = self.publish(body, routing, &headers, Repetition::Accept);
+        published(receipt.await).map(Response::new)
     }
 
     /// Never called, as the other two subscriptions: see [`subscribe`](super::subscriptions::subscribe).

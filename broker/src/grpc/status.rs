@@ -57,11 +57,13 @@ pub(super) fn published(result: Result<Receipt, Error>) -> Result<PublishRespons
             success: true,
             error: String::new(),
             event_id: receipt.event_id,
+            position: receipt.position,
+            repeated: receipt.is_repeated,
         }),
         Err(error @ Error::Incomplete(_)) => Ok(PublishResponse {
             success: false,
             error: explanation(&error),
-            event_id: String::new(),
+            ..PublishResponse::default()
         }),
         Err(error) => Err(status(error)),
     }

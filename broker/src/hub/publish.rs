@@ -54,6 +54,8 @@ pub(crate) struct Receipt {
     pub(crate) position: String,
     /// The event is durable once the log is durable up to here.
     pub(crate) safe_at: Position,
+    /// True if the event was published before.
+    pub(crate) is_repeated: bool,
 }
 
 /// Handling of repeated publishes.
@@ -179,7 +181,10 @@ impl Core {
             let publish = self.state.dedupe.fingerprint(&known.0);
             if let Some(seen) = self.seen(body.task_id(), known, publish, repetition, now)? {
                 let position = self.log.id().token(seen.position);
-                return Ok(self.receipt(body.event_id(seen.stamp), position));
+                return Ok(Receipt {
+                    is_repeated: true,
+                    ..self.receipt(body.event_id(seen.stamp), position)
+                });
             }
         }
         match body {
@@ -247,6 +252,7 @@ impl Core {
                 event_id,
                 position: String::new(),
                 safe_at: Position(0),
+                is_repeated: false,
             });
         }
         if let Some((key, _)) = &draft.key {
@@ -280,6 +286,7 @@ impl Core {
             event_id,
             position,
             safe_at: self.last(),
+            is_repeated: false,
         }
     }
 

@@ -42,7 +42,11 @@ impl Table {
         message: Option<Message>,
         routing: Option<AgentEventMetadata>,
     ) {
-        let request = PublishMessageRequest { message, routing };
+        let request = PublishMessageRequest {
+            message,
+            routing,
+            ..Default::default()
+        };
         let answer = self.0.client.publish_message(timed(request)).await;
         self.add(what, &shown(answer, |a| (a.success, &a.error)));
     }

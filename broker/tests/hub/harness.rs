@@ -65,6 +65,7 @@ impl TestHub {
         let request = PublishMessageRequest {
             message: Some(message),
             routing: Some(routing),
+            ..Default::default()
         };
         let answer = within(self.client.clone().publish_message(request)).await;
         answer.map(tonic::Response::into_inner)

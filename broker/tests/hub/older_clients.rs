@@ -61,6 +61,7 @@ async fn the_trace_of_a_call_is_taken_from_its_headers() {
         let mut request = Request::new(PublishMessageRequest {
             message: Some(user("hi")),
             routing: Some(routing),
+            ..Default::default()
         });
         let header = header.parse().expect("a header");
         request.metadata_mut().insert("traceparent", header);

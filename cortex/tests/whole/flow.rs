@@ -287,6 +287,7 @@ async fn an_older_agent_that_only_answers_messages_takes_part() {
             from_agent_id: "agent_old".to_owned(),
             ..Default::default()
         }),
+        ..Default::default()
     };
     hub.publish_message(publish)
         .await

@@ -8,7 +8,7 @@ use agenthub_sdk::{
     proto::agenthub::{SubscribeToTasksRequest, agent_event::Payload},
 };
 
-use crate::shared::{Listener, Shared};
+use crate::{listeners::Listener, replies::Replies, shared::Shared};
 
 /// Everything that happens to a task, over breaks of the connection, too.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct Feed {
 
 #[derive(Debug)]
 enum Source {
-    /// The events that all streams share.
+    /// Events that are there for others as well.
     Shared(Listener),
     /// A subscription of its own, for a stream that was too slow for the others, and after a break.
     Own(Box<EventStream>),
@@ -39,13 +39,24 @@ impl Feed {
         client: &Client,
         task_id: &str,
     ) -> Result<Self, Error> {
-        let listener = shared.listen(client, task_id).await?;
+        let (listener, after) = shared.listen(client, task_id).await?;
         Ok(Self {
             client: client.clone(),
             task_id: task_id.to_owned(),
-            after: listener.begins_after().to_owned(),
+            after,
             source: Source::Shared(listener),
         })
+    }
+
+    /// What ends a wait for a task that the gateway has requested, or is about to, from here on; over breaks other events, too. The position
+    /// of its message is to be [skipped to](Self::skip_to) before the first one is taken.
+    pub(crate) fn of_ends(replies: &Replies, client: &Client, task_id: &str) -> Self {
+        Self {
+            client: client.clone(),
+            task_id: task_id.to_owned(),
+            after: String::new(),
+            source: Source::Shared(replies.listen(task_id)),
+        }
     }
 
     /// Leaves out what is at or before a position, as of which the task was read since the feed is open.
@@ -53,11 +64,6 @@ impl Feed {
         if !position.is_empty() {
             position.clone_into(&mut self.after);
         }
-    }
-
-    /// True if this position is before what is shown.
-    pub(crate) fn has_seen(&self, position: &str) -> bool {
-        is_seen(&self.after, position)
     }
 
     /// The next event. Cancel-safe.

@@ -81,6 +81,7 @@ impl Gateway {
             streaming: settings.streaming,
             push: Push::new(settings.push.clone(), settings.outbound.clone()),
             shared: Arc::default(),
+            replies: Arc::default(),
             closing: CancellationToken::new(),
         };
         Self(Arc::new(Inner {
@@ -101,7 +102,10 @@ impl Gateway {
             // It was opened before.
             let _ = self.0.grpc_port.set(port);
         }
+        let replies = Arc::clone(&self.0.operations.replies);
+        let client = client.on_reply(move |event| replies.take(event));
         let client = client.connect().await?;
+        self.0.operations.replies.watch(client.connection());
         self.0.operations.push.open(client.clone()).await?;
         self.0.operations.hub.open(client);
         Ok(())
@@ -125,6 +129,7 @@ impl Gateway {
         self.0.operations.shared.close().await;
         if let Ok(client) = self.0.operations.hub.client() {
             client.close().await;
+            self.0.operations.replies.close().await;
         }
     }
 

@@ -18,6 +18,7 @@ use crate::{
     feed::Feed,
     hub::{Hub, Target},
     push::Push,
+    replies::Replies,
     shared::Shared,
     story::{LAST_WORDS, Story, Until},
     v1::{CancelTaskRequest, GetTaskRequest, StreamResponse, SubscribeToTaskRequest, Task},
@@ -55,6 +56,7 @@ pub(crate) struct Operations {
     pub(crate) streaming: bool,
     pub(crate) push: Push,
     pub(crate) shared: Arc<Shared>,
+    pub(crate) replies: Arc<Replies>,
     /// Streams end.
     pub(crate) closing: CancellationToken,
 }

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use agenthub_proto::grpc::InProcess;
+use agenthub_proto::{agenthub::AgentEvent, grpc::InProcess};
 use futures_util::future::BoxFuture;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -19,7 +19,7 @@ use super::{Calls, Client, Inner};
 use crate::{
     Directory, Error,
     approvals::Approvals,
-    connection::{Connector, Inbound, Peer, Work, dial, endpoint, start, transport},
+    connection::{Connector, Inbound, OnReply, Peer, Work, dial, endpoint, start, transport},
     deadline::Clock,
     error::chain,
     pending::{self, Table},
@@ -32,6 +32,7 @@ pub struct ClientBuilder {
     pub(crate) watch_agents: bool,
     pub(crate) connector: Connector,
     pub(crate) clock: Clock,
+    on_reply: Option<OnReply>,
 }
 
 impl ClientBuilder {
@@ -50,6 +51,7 @@ impl ClientBuilder {
             watch_agents: false,
             connector: Connector::default(),
             clock: SystemTime::now,
+            on_reply: None,
         }
     }
 
@@ -101,6 +103,14 @@ impl ClientBuilder {
         self
     }
 
+    /// Calls this with each event of the tasks that this client has requested, in order, before anybody else here has it. It must not block. The
+    /// hub gives up events that a client does not take for too long; the state of the [connection](Client::connection) changes then.
+    #[must_use]
+    pub fn on_reply(mut self, hook: impl Fn(&AgentEvent) + Send + Sync + 'static) -> Self {
+        self.on_reply = Some(OnReply(Arc::new(hook)));
+        self
+    }
+
     /// Connects, once; a later break is mended without end.
     ///
     /// # Errors
@@ -125,6 +135,7 @@ impl ClientBuilder {
             watch_agents,
             connector,
             clock,
+            on_reply,
         } = self;
         let endpoint = endpoint(&peer.url, peer.connect_timeout)?;
         let url = || peer.url.clone();
@@ -144,6 +155,7 @@ impl ClientBuilder {
         let inbound = Inbound {
             work,
             replies: Arc::clone(&replies),
+            on_reply,
             directory: watch_agents.then(|| directory.clone()),
             clock,
         };

@@ -1,6 +1,6 @@
 //! Router of what comes from the hub.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use agenthub_proto::agenthub::{
     AgentEvent, Concern, Credit, Delivery, EventKind, Filter, Lifetime, Refusal, Subscription,
@@ -55,11 +55,22 @@ enum Purpose {
     Directory,
 }
 
+/// Hook for each reply.
+#[derive(Clone)]
+pub(crate) struct OnReply(pub(crate) Arc<dyn Fn(&AgentEvent) + Send + Sync>);
+
+impl fmt::Debug for OnReply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnReply")
+    }
+}
+
 /// The receivers of one peer. Nothing here blocks: pushing back is done with credit.
 #[derive(Debug)]
 pub(crate) struct Inbound {
     pub(crate) work: Option<Work>,
     pub(crate) replies: Arc<Table>,
+    pub(crate) on_reply: Option<OnReply>,
     pub(crate) directory: Option<Directory>,
     pub(crate) clock: Clock,
 }
@@ -234,7 +245,12 @@ impl Inbound {
     fn take(&self, event: &AgentEvent) {
         match (&event.payload, &self.directory) {
             (Some(Payload::AgentCard(change)), Some(directory)) => directory.apply(change),
-            _ => self.replies.apply(event),
+            _ => {
+                if let Some(OnReply(hook)) = &self.on_reply {
+                    hook(event);
+                }
+                self.replies.apply(event);
+            }
         }
     }
 

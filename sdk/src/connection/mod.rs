@@ -15,7 +15,7 @@ mod session;
 
 pub(crate) use connector::{Connector, transport};
 pub(crate) use dial::{Dialed, dial, endpoint};
-pub(crate) use inbound::{Delivered, Inbound};
+pub(crate) use inbound::{Delivered, Inbound, OnReply};
 pub(crate) use leases::Lease;
 pub(crate) use link::{Introduction, Link, Scope};
 pub(crate) use outbox::publish;

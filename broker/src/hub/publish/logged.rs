@@ -87,6 +87,7 @@ impl Core {
                 event_id,
                 position,
                 safe_at: at,
+                is_repeated: false,
             })
         });
         let receipts = receipts.collect();

@@ -9,7 +9,6 @@ use crate::{
     feed::Feed,
     hub::Target,
     identity::is_in,
-    story::{Story, Until},
 };
 
 /// A message to a task that there is.
@@ -21,7 +20,7 @@ pub(super) enum PriorTask {
 }
 
 impl Operations {
-    /// A message that the hub has already, as its task is.
+    /// A message that the hub has already, with its task as that is.
     pub(super) async fn sent_before(
         &self,
         agent: &Target,
@@ -30,13 +29,10 @@ impl Operations {
     ) -> Result<Sent, Error> {
         let (task, as_of) = self.task_of(agent, &task_id, ALL).await?;
         feed.skip_to(&as_of);
-        let mut story = Story::new(Until::Interrupted);
-        let first = story.begin_again(task);
         Ok(Sent {
             task_id,
             feed,
-            story,
-            first: Some(first),
+            prior: Some(task),
         })
     }
 

@@ -1,6 +1,9 @@
 //! Messages that are sent, and what they lead to.
 
-use agenthub_sdk::{Error as HubError, proto::agenthub::AgentEventMetadata};
+use agenthub_sdk::{
+    Error as HubError,
+    proto::{a2a, agenthub::AgentEventMetadata},
+};
 use futures_util::StreamExt;
 use uuid::Uuid;
 
@@ -16,17 +19,24 @@ use crate::{
     hub::Target,
     identity::identity,
     push::{Config, StartPoint},
+    replies::is_end,
     story::{Story, Until},
-    v1::{self, SendMessageRequest, SendMessageResponse, StreamResponse, send_message_response},
+    v1::{self, SendMessageRequest, SendMessageResponse, send_message_response},
 };
 
 /// A message that is on its way, and what it leads to.
 pub(super) struct Sent {
     pub(super) task_id: String,
     pub(super) feed: Feed,
-    pub(super) story: Story,
     /// The task as it is, for a message that came before.
-    pub(super) first: Option<StreamResponse>,
+    pub(super) prior: Option<a2a::Task>,
+}
+
+/// Events of the task that are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    All,
+    Ends,
 }
 
 impl Operations {
@@ -39,13 +49,16 @@ impl Operations {
         let agent = self.agent(call, &request.tenant).await?;
         let config = request.configuration.take().unwrap_or_default();
         let history = history(config.history_length)?;
-        let mut sent = self.send(call, &agent, request, &config).await?;
-        while !config.return_immediately && !sent.story.is_over() {
+        let sent = self.send(call, &agent, request, &config, Wanted::Ends);
+        let mut sent = sent.await?;
+        let state = sent.prior.as_ref().map(a2a::Task::state);
+        let mut is_over = state.is_some_and(|state| state.is_terminal() || state.is_interrupted());
+        while !config.return_immediately && !is_over {
             let event = tokio::select! {
                 event = sent.feed.next() => event?,
                 () = self.closing.cancelled() => return Err(closing()),
             };
-            sent.story.take(event);
+            is_over = is_end(&event);
         }
         let task = self.hub.client()?.task(&sent.task_id, history).await?;
         let payload = match config.return_immediately {
@@ -68,9 +81,11 @@ impl Operations {
         let config = request.configuration.take().unwrap_or_default();
         let limit = config.history_length;
         history(limit)?;
-        let sent = self.send(call, &agent, request, &config).await?;
-        let first = futures_util::stream::iter(sent.first.map(Ok));
-        let shown = first.chain(self.follow(sent.feed, sent.story));
+        let sent = self.send(call, &agent, request, &config, Wanted::All);
+        let sent = sent.await?;
+        let mut story = Story::new(Until::Interrupted);
+        let first = sent.prior.map(|task| Ok(story.begin_again(task)));
+        let shown = futures_util::stream::iter(first).chain(self.follow(sent.feed, story));
         let shown = shown.map(move |shown| {
             shown.map(|mut shown| {
                 if let Some(v1::stream_response::Payload::Task(task)) = &mut shown.payload {
@@ -89,6 +104,7 @@ impl Operations {
         agent: &Target,
         request: SendMessageRequest,
         config: &v1::SendMessageConfiguration,
+        wanted: Wanted,
     ) -> Result<Sent, Error> {
         let message = admission::well_formed(request.message.as_ref())?;
         admission::fits_card(&agent.card, message, &call.extensions)?;
@@ -114,7 +130,10 @@ impl Operations {
                 message.context_id = Uuid::now_v7().to_string();
             }
         }
-        let mut feed = Feed::open(&self.shared, client, &message.task_id).await?;
+        let mut feed = match wanted {
+            Wanted::All => Feed::open(&self.shared, client, &message.task_id).await?,
+            Wanted::Ends => Feed::of_ends(&self.replies, client, &message.task_id),
+        };
         if is_follow_up {
             match self.follows_up(client, agent, &mut message).await? {
                 PriorTask::Next { as_of } => feed.skip_to(&as_of),
@@ -151,7 +170,7 @@ impl Operations {
             idempotency_key: identity.unwrap_or_else(Uuid::now_v7).to_string(),
             ..Default::default()
         };
-        let published = client.publish(message, routing).await;
+        let published = client.publish_call(message, routing).await;
         if let (Err(_), Some(push_id)) = (&published, push_id) {
             // Else it is removed as its task does not come.
             let _ = self.push.remove(&task_id, &push_id).await;
@@ -161,14 +180,14 @@ impl Operations {
             HubError::Invalid(why) => Error::of_message(&why),
             error => error.into(),
         })?;
-        if identity.is_some() && feed.has_seen(&published.position) {
+        let Some(published) = published else {
             return self.sent_before(agent, task_id, feed).await;
-        }
+        };
+        feed.skip_to(&published.position);
         Ok(Sent {
             task_id,
             feed,
-            story: Story::new(Until::Interrupted),
-            first: None,
+            prior: None,
         })
     }
 }
