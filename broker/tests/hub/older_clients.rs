@@ -8,7 +8,7 @@ use agenthub_proto::{
     event::timestamp,
 };
 use std::time::SystemTime;
-use tonic::Request;
+use tonic::{Code, Request};
 
 use crate::harness::{TestHub, card, routing, user, within, word, work};
 
@@ -49,6 +49,43 @@ async fn ids_of_seconds_are_used_for_several_messages() {
     }
     let texts = hub.texts_so_far("responder", &mut events).await;
     assert_eq!(texts, ["hi", "hi", "ho", "keyed", "one"]);
+}
+
+/// Who asks for it is answered as on `Connect`.
+///
+/// promise 4
+#[tokio::test]
+async fn an_answer_says_where_a_message_is_and_whether_it_was_there_before() {
+    let hub = TestHub::start().await;
+    let mut events = hub.messages("responder").await;
+    let publish = async |text: &str, refuse_known_id: bool| {
+        let message = Message {
+            message_id: "m1".to_owned(),
+            ..user(text)
+        };
+        let request = PublishMessageRequest {
+            message: Some(message),
+            routing: Some(routing("repl", "responder")),
+            refuse_known_id,
+        };
+        let answer = within(hub.client.clone().publish_message(request)).await;
+        answer.map(tonic::Response::into_inner)
+    };
+    let first = publish("hi", true).await.expect("accepted");
+    assert!(!first.repeated);
+    assert_eq!(events.next().await.position, first.position);
+    for refuses in [true, false] {
+        let again = publish("hi", refuses).await.expect("it is known");
+        assert_eq!(
+            (again.repeated, &again.event_id, &again.position),
+            (true, &first.event_id, &first.position)
+        );
+    }
+    let refused = publish("ho", true).await.expect_err("another message");
+    assert_eq!(refused.code(), Code::AlreadyExists);
+    let other = publish("ho", false).await.expect("accepted");
+    assert!(!other.repeated);
+    assert_eq!(events.next().await.position, other.position);
 }
 
 /// spec: HUB-7

@@ -4,10 +4,14 @@ use std::time::Duration;
 
 use agenthub_broker::Settings;
 use agenthub_sdk::{
-    Agent, Client, Error, Message, Role, TaskContext,
+    Agent, Client, Delegation, Error, Message, Part, Role, TaskContext,
     hub::Connection,
-    proto::agenthub::{AgentEventMetadata, SubscribeToTasksRequest, agent_event::Payload},
+    proto::{
+        a2a::{TaskState, TaskStatus},
+        agenthub::{AgentEventMetadata, SubscribeToTasksRequest, agent_event::Payload},
+    },
 };
+use futures_util::FutureExt as _;
 use tokio::sync::mpsc;
 
 use crate::harness::{Hub, card, eventually, soon};
@@ -50,6 +54,61 @@ async fn a_client_in_the_process_of_its_hub_has_all_that_others_have() {
     };
     let known = soon(client.task(&task.id, 0)).await.expect("it is known");
     assert_eq!(known.id, task.id);
+    client.close().await;
+    echo.stop().await;
+    hub.stop().await;
+}
+
+/// Nobody is woken for it: it is done when it is first polled, and comes back to who publishes once.
+#[tokio::test]
+async fn a_message_is_published_in_the_task_of_its_caller() {
+    let hub = Hub::start().await;
+    let client = connect(&hub).await;
+    let routing = || AgentEventMetadata {
+        to_agent_id: "reader".to_owned(),
+        ..AgentEventMetadata::default()
+    };
+    let message = Message::new(Role::User, "hi");
+    let published = client.publish_call(message.clone(), routing());
+    let published = published.now_or_never().expect("it does not wait");
+    let published = published.expect("there is room").expect("it is the first");
+    assert!(!published.position.is_empty());
+    let again = soon(client.publish_call(message.clone(), routing())).await;
+    assert_eq!(again, Ok(None), "it is there");
+    let other = Message {
+        content: vec![Part::text("ho")],
+        ..message
+    };
+    let refused = soon(client.publish_call(other, routing())).await;
+    assert!(matches!(refused, Err(Error::Conflict(_))), "{refused:?}");
+    client.close().await;
+    hub.stop().await;
+}
+
+/// The hook has what comes back of a task, in order and before the one who waits for it.
+#[tokio::test]
+async fn a_hook_hears_of_each_reply() {
+    let hub = Hub::start().await;
+    let echo =
+        Agent::worker(card("echo")).on_task_type("echo", async |task: TaskContext| Ok(task.text()));
+    let echo = soon(echo.start(hub.url())).await.expect("it starts");
+    let (heard, mut replies) = mpsc::unbounded_channel();
+    let client = hub.in_process().agent_id("user").on_reply(move |event| {
+        let Some(Payload::StatusUpdate(update)) = &event.payload else {
+            return;
+        };
+        let state = update.status.as_ref().map(TaskStatus::state);
+        let _ = heard.send((update.task_id.clone(), state));
+    });
+    let client = soon(client.connect()).await.expect("the hub is there");
+    let pending = soon(client.delegate(Delegation::to("echo").text("hi"))).await;
+    let pending = pending.expect("it is taken");
+    let task_id = pending.task_id().to_owned();
+    soon(pending.outcome()).await.expect("an outcome");
+    for state in [TaskState::Working, TaskState::Completed] {
+        let reply = replies.try_recv().expect("it came before the outcome");
+        assert_eq!(reply, (task_id.clone(), Some(state)));
+    }
     client.close().await;
     echo.stop().await;
     hub.stop().await;
