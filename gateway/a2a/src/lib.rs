@@ -28,6 +28,7 @@ mod operations;
 pub mod outside;
 pub mod push;
 mod replies;
+mod retry_after;
 mod shared;
 mod signing;
 mod story;

@@ -219,11 +219,12 @@ async fn transient_failures_are_tried_again_with_the_same_message() {
     let world = World::start(false).await;
     world.answers(503, &error(503, "busy"));
     world.answers(429, &error(429, "busier"));
+    world.answers(500, &error(500, "broken"));
     world.answers(200, &said("a poem"));
     let result = world.result("writer", "write").await;
     assert_eq!(world.output(&result).await, "a poem");
     let requests = world.requests();
-    assert_eq!(requests.len(), 3);
+    assert_eq!(requests.len(), 4);
     assert!(
         requests
             .iter()
@@ -244,6 +245,19 @@ async fn an_error_of_the_agent_is_a_failed_result_with_its_status() {
         Some("HTTP 422: no such metre")
     );
     assert_eq!(world.requests().len(), 1, "it is no transient failure");
+}
+
+/// spec: EXE-9.2
+#[tokio::test]
+async fn credentials_that_are_not_accepted_are_a_failed_result_with_the_status() {
+    for status in [401, 403] {
+        let world = World::start(false).await;
+        world.answers(status, &error(status, "who are you?"));
+        let result = world.result("writer", "write").await;
+        let why = result.error_message.expect("a reason");
+        assert!(why.contains(&format!("HTTP {status}")), "{why}");
+        assert!(why.contains("who are you?"), "{why}");
+    }
 }
 
 /// spec: EXE-5.2, EXE-9.1

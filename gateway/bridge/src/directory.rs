@@ -170,6 +170,8 @@ pub(crate) async fn remote(
         Fetched::Card { card, url, .. } => {
             let options = Options {
                 auth: auth.cloned(),
+                // Its messages have the ids of their tasks.
+                is_repeatable: true,
                 ..Options::default()
             };
             Remote::new(connector, *card, &url, options)

@@ -41,6 +41,7 @@ mod tests {
             code,
             message: message.into(),
             is_transient: false,
+            retry_after: None,
         }
     }
 

@@ -1,5 +1,7 @@
 //! Failures of a call to an agent elsewhere.
 
+use std::time::Duration;
+
 use agenthub_outbound::Error as Outbound;
 use serde_json::Value;
 use tonic::Code;
@@ -24,6 +26,8 @@ pub enum Failure {
         message: String,
         /// The agent says that it is over soon.
         is_transient: bool,
+        /// Pause that the agent asks for before the next try.
+        retry_after: Option<Duration>,
     },
     /// The agent does not accept these credentials, or wants some.
     #[error("{0}")]
@@ -98,6 +102,27 @@ impl Failure {
         matches!(self, Self::Refused { kind: None | Some(Kind::Internal), code, .. } if codes.contains(code))
     }
 
+    /// True if the server of the agent failed (HTTP 5xx). The agent may have acted on the request.
+    pub(super) fn is_of_server(&self) -> bool {
+        matches!(self, Self::Refused { code: 500..600, .. })
+    }
+
+    /// Pause that the agent asks for before the next try.
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// The same failure, with the pause that the agent asks for.
+    pub(super) fn after(mut self, pause: Option<Duration>) -> Self {
+        if let Self::Refused { retry_after, .. } = &mut self {
+            *retry_after = pause;
+        }
+        self
+    }
+
     /// True if it is this error of A2A.
     pub fn is(&self, wanted: Kind) -> bool {
         matches!(self, Self::Refused { kind: Some(kind), .. } if *kind == wanted)
@@ -119,6 +144,7 @@ pub(super) fn of_json_rpc(error: &Value) -> Failure {
         code,
         message: text(&error["message"]),
         is_transient: false,
+        retry_after: None,
     }
 }
 
@@ -133,9 +159,11 @@ pub(super) fn of_http(status: u16, body: &Value) -> Failure {
     match status {
         401 | 403 => Failure::Unauthorized(match status {
             401 => {
-                format!("the agent wants to know who asks, or does not accept who does: {message}")
+                format!(
+                    "the agent wants to know who asks, or does not accept who does (HTTP 401): {message}"
+                )
             }
-            _ => format!("whoever asks may not: {message}"),
+            _ => format!("whoever asks may not (HTTP 403): {message}"),
         }),
         _ => Failure::Refused {
             kind: reason(&error["details"]).or(match status {
@@ -145,6 +173,7 @@ pub(super) fn of_http(status: u16, body: &Value) -> Failure {
             code: status.into(),
             message,
             is_transient: matches!(status, 408 | 429 | 502 | 503 | 504),
+            retry_after: None,
         },
     }
 }
@@ -166,6 +195,7 @@ pub(super) fn of_grpc(code: Code, message: &str, reason: Option<&str>) -> Failur
             code: code as i32,
             message: message.to_owned(),
             is_transient: matches!(code, Code::Unavailable | Code::ResourceExhausted),
+            retry_after: None,
         },
     }
 }

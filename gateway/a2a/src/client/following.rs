@@ -100,7 +100,7 @@ impl Following {
                 self.tries += 1;
                 let trying = match self.known() {
                     Some(_) => Trying::Return,
-                    None => Trying::Call,
+                    None => self.remote.sending(),
                 };
                 if let Err(failure) = wait(trying, failure, self.tries).await {
                     self.has_failed = true;

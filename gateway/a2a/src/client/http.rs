@@ -1,6 +1,9 @@
 //! HTTP as both of its bindings use it.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use agenthub_outbound::{Body, Connector, Limits};
 use async_stream::try_stream;
@@ -12,10 +15,12 @@ use serde_json::Value;
 use super::{
     Failure,
     credentials::{Credentials, RequestCredential},
+    failure::of_http,
     sse,
 };
 use crate::{
     json::parse,
+    retry_after::retry_after,
     version::{EXTENSIONS_HEADER, VERSION_HEADER},
 };
 
@@ -79,6 +84,7 @@ impl Http {
         if is_events && reply.status.is_success() {
             return Ok(Answer::Events(reply.body));
         }
+        let pause = retry_after(&reply.headers, SystemTime::now());
         let body = reply
             .body
             .collect(MAX_ANSWER, Limits::default().body)
@@ -88,7 +94,10 @@ impl Http {
             Err(_) if !reply.status.is_success() => Value::Null,
             Err(malformed) => return Err(malformed.into()),
         };
-        Ok(Answer::Json(reply.status.as_u16(), json))
+        match (reply.status.as_u16(), pause) {
+            (status @ (429 | 503), Some(_)) => Err(of_http(status, &json).after(pause)),
+            (status, _) => Ok(Answer::Json(status, json)),
+        }
     }
 
     fn request(

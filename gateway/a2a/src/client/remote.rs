@@ -52,6 +52,8 @@ pub struct Options {
     pub deadline: Duration,
     /// Deadline of a message that is answered when the agent is done.
     pub answer: Duration,
+    /// The agent knows a message again by its id, or may act on it twice: it is sent again after any failure of the agent's server.
+    pub is_repeatable: bool,
 }
 
 impl Default for Options {
@@ -62,6 +64,7 @@ impl Default for Options {
             headers: Vec::new(),
             deadline: Duration::from_secs(30),
             answer: Duration::from_secs(600),
+            is_repeatable: false,
         }
     }
 }
@@ -93,6 +96,7 @@ struct Inner {
     credentials: Option<Arc<Credentials>>,
     deadline: Duration,
     answer: Duration,
+    is_repeatable: bool,
 }
 
 #[derive(Debug)]
@@ -155,6 +159,7 @@ impl Remote {
             credentials: credentials_of,
             deadline: options.deadline,
             answer: options.answer,
+            is_repeatable: options.is_repeatable,
         })))
     }
 
@@ -198,7 +203,7 @@ impl Remote {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
-            wait(Trying::Call, failure.clone(), tries).await?;
+            wait(self.sending(), failure.clone(), tries).await?;
             if !failure.is_unsent()
                 && let Some(task) = self.find_sent(&request).await
             {
@@ -276,6 +281,14 @@ impl Remote {
             Wire::Rest(wire) => wire.cancel(request, time).await,
             Wire::Grpc(wire) => wire.cancel(request, time).await,
         })
+    }
+
+    /// How messages are tried again.
+    pub(super) fn sending(&self) -> Trying {
+        match self.0.is_repeatable {
+            true => Trying::Repeatable,
+            false => Trying::Call,
+        }
     }
 
     /// True if the agent streams, as its card says.

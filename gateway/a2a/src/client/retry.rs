@@ -19,11 +19,16 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// The longest pause that an agent may ask for. One that asks for a longer one is not asked again.
+const LONGEST_ASKED: Duration = Duration::from_secs(60);
+
 /// Something that is tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trying {
     /// A call.
     Call,
+    /// A call of which its caller says that the agent knows it again: it is tried again where the agent may have acted on it, too.
+    Repeatable,
     /// To come back to a task.
     Return,
 }
@@ -33,6 +38,10 @@ pub(super) fn pause(trying: Trying, failure: &Failure, tries: u32, luck: f64) ->
     let (most, is_retryable) = match trying {
         Trying::Call if failure.is_break() => (MOST_BREAKS, true),
         Trying::Call => (MOST_CALLS, failure.is_retryable()),
+        Trying::Repeatable => (
+            MOST_CALLS,
+            failure.is_retryable() || failure.is_break() || failure.is_of_server(),
+        ),
         // Nothing is done twice by it: an agent that is not ready yet may well say that it is broken.
         Trying::Return => (
             MOST_RETURNS,
@@ -43,14 +52,22 @@ pub(super) fn pause(trying: Trying, failure: &Failure, tries: u32, luck: f64) ->
         return None;
     }
     let doubled = FIRST_PAUSE * 2_u32.saturating_pow(tries.saturating_sub(1));
-    Some(doubled.min(LONGEST_PAUSE).mul_f64(0.5 + luck / 2.0))
+    let pause = doubled.min(LONGEST_PAUSE).mul_f64(0.5 + luck / 2.0);
+    match failure.retry_after() {
+        Some(asked) if asked > LONGEST_ASKED => None,
+        Some(asked) => Some(pause.max(asked)),
+        None => Some(pause),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use agenthub_outbound::Error as Outbound;
 
+    use serde_json::Value;
+
     use super::*;
+    use crate::client::failure::of_http;
 
     fn check(trying: Trying, failure: &Failure, expected: &[u128]) {
         let pauses = (1..).map_while(|tries| pause(trying, failure, tries, 1.0));
@@ -80,8 +97,34 @@ mod tests {
             code: -32603,
             message: String::new(),
             is_transient: false,
+            retry_after: None,
         };
         check(Trying::Call, &broken, &[]);
         check(Trying::Return, &broken, &returns);
+    }
+
+    /// spec: EXE-5.5
+    #[test]
+    fn what_the_agent_knows_again_is_tried_again_after_any_failure_of_its_server() {
+        for status in [500, 501, 502, 503, 599] {
+            let failure = of_http(status, &Value::Null);
+            check(Trying::Repeatable, &failure, &[250, 500, 1000, 2000]);
+        }
+        check(Trying::Call, &of_http(500, &Value::Null), &[]);
+        for status in [400, 401, 404, 422] {
+            check(Trying::Repeatable, &of_http(status, &Value::Null), &[]);
+        }
+    }
+
+    /// spec: EXE-5.5
+    #[test]
+    fn an_agent_is_asked_again_when_it_says_so_and_not_before() {
+        let asked = |seconds| {
+            let pause = Some(Duration::from_secs(seconds));
+            of_http(429, &Value::Null).after(pause)
+        };
+        check(Trying::Call, &asked(1), &[1000, 1000, 1000, 2000]);
+        check(Trying::Call, &asked(60), &[60_000; 4]);
+        check(Trying::Call, &asked(61), &[]);
     }
 }

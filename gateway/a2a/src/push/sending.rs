@@ -4,9 +4,10 @@ use std::time::{Duration, SystemTime};
 
 use agenthub_outbound::{Connector, Error};
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, Uri, header};
+use http::{HeaderMap, Method, Request, Uri};
 
 use super::delivery::Answer;
+use crate::retry_after::retry_after;
 
 /// The most that is read of an answer's body, and the time for it: nothing is made of it, but the connection can be used again.
 const DRAINED_BYTES: usize = 64 * 1024;
@@ -45,39 +46,5 @@ impl Sender {
             }
             Err(error) => Answer::NoResponse(error.to_string()),
         }
-    }
-}
-
-/// The pause that a receiver asks for, in seconds or until a time.
-fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
-    match text.parse() {
-        Ok(seconds) => Some(Duration::from_secs(seconds)),
-        Err(_) => {
-            let at = httpdate::parse_http_date(text).ok()?;
-            Some(at.duration_since(now).unwrap_or_default())
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_receiver_asks_for_a_pause_in_seconds_or_until_a_time() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
-        let asked = |value: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::RETRY_AFTER, value.parse().expect("a header"));
-            retry_after(&headers, now)
-        };
-        assert_eq!(asked("120"), Some(Duration::from_secs(120)));
-        let later = httpdate::fmt_http_date(now + Duration::from_secs(9));
-        assert_eq!(asked(&later), Some(Duration::from_secs(9)));
-        let earlier = httpdate::fmt_http_date(now - Duration::from_secs(9));
-        assert_eq!(asked(&earlier), Some(Duration::ZERO));
-        assert_eq!(asked("soon"), None);
-        assert_eq!(retry_after(&HeaderMap::new(), now), None);
     }
 }
