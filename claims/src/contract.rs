@@ -334,7 +334,7 @@ async fn a_killed_put_leaves_no_half_object() {
     let folder = tempfile::tempdir().expect("a folder");
     let url = format!("file://{}", folder.path().display());
     let program = std::env::current_exe().expect("this program");
-    let mut unfinished = 0;
+    let (mut whole, mut unfinished) = (0, 0);
     for _ in 0..6 {
         let mut child = Command::new(&program)
             .args(["--ignored", "--exact", "contract::puts_until_it_is_killed"])
@@ -343,20 +343,18 @@ async fn a_killed_put_leaves_no_half_object() {
             .stderr(Stdio::null())
             .spawn()
             .expect("a process");
-        wait_for_unfinished_file(folder.path(), unfinished).await;
+        wait_for_files(folder.path(), is_whole, whole).await;
+        wait_for_files(folder.path(), is_unfinished, unfinished).await;
         child.kill().expect("it is killed");
         child.wait().expect("it has ended");
+        whole = files(folder.path(), is_whole).len();
         unfinished = files(folder.path(), is_unfinished).len();
     }
     assert!(unfinished > 0, "no kill was in the middle of a put");
 
     let store = ClaimStore::open(&url).expect("a store");
-    let whole = files(folder.path(), |name| !is_unfinished(name));
-    for object in whole {
+    for object in files(folder.path(), is_whole) {
         let name = object.strip_prefix(folder.path()).expect("below it");
-        if name.to_string_lossy().contains(super::sweeping::UPLOAD) {
-            continue;
-        }
         let uri = format!("{}{}#text/plain", store.url(), name.display());
         let content = store.get(&uri, u64::MAX).await.expect("it is whole");
         assert_eq!(content.len(), KILLED_LENGTH);
@@ -365,6 +363,10 @@ async fn a_killed_put_leaves_no_half_object() {
 
 fn is_unfinished(name: &str) -> bool {
     name.contains('#')
+}
+
+fn is_whole(name: &str) -> bool {
+    !is_unfinished(name) && !name.contains(super::sweeping::UPLOAD)
 }
 
 fn files(folder: &Path, is_meant: impl Fn(&str) -> bool + Copy) -> Vec<std::path::PathBuf> {
@@ -378,10 +380,10 @@ fn files(folder: &Path, is_meant: impl Fn(&str) -> bool + Copy) -> Vec<std::path
     found
 }
 
-/// Waits until a file is being written beside those of processes that were killed.
-async fn wait_for_unfinished_file(folder: &Path, before: usize) {
+/// Waits until there is another such file beside those of processes that were killed.
+async fn wait_for_files(folder: &Path, is_meant: fn(&str) -> bool, before: usize) {
     let written = async {
-        while files(folder, is_unfinished).len() <= before {
+        while files(folder, is_meant).len() <= before {
             tokio::task::yield_now().await;
         }
     };

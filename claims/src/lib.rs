@@ -24,7 +24,7 @@ mod sweeping;
 #[cfg(test)]
 mod contract;
 #[cfg(test)]
-mod s3;
+mod s3_tests;
 
 pub use claim_check::{ClaimCheck, Digest};
 pub use content_type::ContentType;
