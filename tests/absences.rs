@@ -5,11 +5,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-const ROOMS: [&str; 15] = [
+const ROOMS: [&str; 16] = [
     "agents",
     "api",
     "broker",
     "bus",
+    "claims",
     "cortex",
     "documents",
     "gateway",
@@ -221,7 +222,7 @@ fn rooms_know_only_those_below_them() {
     assert_eq!(depends_on("gateway/a2a"), ["outbound", "sdk", "terminal"]);
     assert_eq!(
         depends_on("gateway/bridge"),
-        ["a2a", "bus", "claims", "outbound"]
+        ["a2a", "bus", "claims", "outbound", "proto"]
     );
     assert_eq!(depends_on("gateway/outbound"), [""; 0]);
     assert_eq!(depends_on("gateway/mcp"), ["sdk"]);
@@ -233,7 +234,7 @@ fn rooms_know_only_those_below_them() {
     );
     assert_eq!(
         depends_on("workflow"),
-        ["bus", "documents", "sdk", "terminal"]
+        ["bus", "claims", "documents", "sdk", "terminal"]
     );
     for (file, code) in sources() {
         let is_choice = file.starts_with("src/") || file.starts_with("models/src");

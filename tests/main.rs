@@ -25,6 +25,8 @@ mod older_clients;
 mod orchestrating;
 mod other_languages;
 mod outside;
+#[cfg(feature = "kafka")]
+mod over_kafka;
 mod recordings;
 mod restarts;
 mod runs_cli;

@@ -10,6 +10,8 @@ mod settings;
 mod topics;
 mod wire;
 
+#[cfg(any(test, feature = "testing"))]
+mod mock;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +20,8 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use rdkafka::producer::{FutureProducer, FutureRecord};
 
+#[cfg(any(test, feature = "testing"))]
+pub use mock::MockKafka;
 pub use settings::{Mechanism, Sasl, Secret, Settings, Tls, Topics};
 
 use crate::{Bus, BusError, Consumer, Group, Groups, Message};

@@ -2,14 +2,12 @@
 
 use std::env;
 
-use rdkafka::mocking::MockCluster;
-
 use super::*;
 use crate::contract;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kafka_keeps_the_promises_of_a_bus() {
-    let cluster = MockCluster::new(1).expect("a mock cluster");
+    let cluster = MockKafka::start();
     let settings = Settings {
         // It knows nothing of making topics, and has each that is asked for.
         topics: Topics {
@@ -17,7 +15,7 @@ async fn kafka_keeps_the_promises_of_a_bus() {
             partitions: 2,
             ..Topics::default()
         },
-        ..Settings::new(cluster.bootstrap_servers())
+        ..Settings::new(cluster.servers())
     };
     let bus = KafkaBus::connect(settings).await.expect("it is there");
     contract::keeps_its_promises(&bus, &bus).await;
