@@ -1,8 +1,9 @@
 //! SendMessage, GetTask and CancelTask.
 
+use agenthub_sdk::{Client, Delegation};
 use serde_json::{Value, json};
 
-use crate::harness::{Stage, follow_up, message, soon, state};
+use crate::harness::{Stage, follow_up, gate, message, soon, state};
 
 /// spec: A2A 1.0.1 §3.2.2
 #[tokio::test]
@@ -140,6 +141,49 @@ async fn a_message_that_comes_again_in_its_context_is_answered_with_its_task() {
     let alone = stage.send("draw it twice").await;
     let alone_again = stage.send("draw it twice").await;
     assert_ne!(alone["id"], alone_again["id"]);
+    stage.stop().await;
+}
+
+/// spec: A2A 1.0.1 §3.3.1, §3.2.2
+#[tokio::test]
+async fn all_who_send_a_message_again_while_it_is_worked_on_are_answered_at_its_end() {
+    let stage = Stage::start().await;
+    let mut params = message("steps shared");
+    params["message"]["contextId"] = "c1".into();
+    let mut at_once = params.clone();
+    at_once["configuration"] = json!({"returnImmediately": true});
+    let first = stage.done("SendMessage", at_once).await["task"].take();
+    let (one, other, ()) = tokio::join!(
+        stage.done("SendMessage", params.clone()),
+        stage.done("SendMessage", params.clone()),
+        async { gate("shared").add_permits(2) },
+    );
+    for answer in [one, other] {
+        let task = &answer["task"];
+        assert_eq!(
+            (&task["id"], state(task)),
+            (&first["id"], "TASK_STATE_COMPLETED")
+        );
+    }
+    stage.stop().await;
+}
+
+/// Its end goes to its requester, and not to the gateway.
+///
+/// spec: A2A 1.0.1 §3.4.3
+#[tokio::test]
+async fn a_follow_up_to_a_task_that_another_program_asked_for_is_refused() {
+    let stage = Stage::start().await;
+    let client = Client::builder(format!("http://{}", stage.hub.address()));
+    let client = soon(client.connect()).await.expect("the hub is there");
+    let asked = Delegation::to("painter").capability("paint").text("ask");
+    let asked = soon(client.delegate(asked)).await.expect("it is taken");
+    let id = asked.task_id().to_owned();
+    let outcome = soon(asked.outcome()).await.expect("a question");
+    assert!(outcome.state.is_interrupted());
+    let answer = follow_up("blue", &json!({"id": id}));
+    assert_eq!(stage.code("SendMessage", answer).await, -32004);
+    client.close().await;
     stage.stop().await;
 }
 
