@@ -6,7 +6,7 @@ mod order;
 use jsonschema::{Draft, PatternOptions, ValidationOptions};
 use serde_json::{Map, Value};
 
-pub use misfits::{Misfit, misfits};
+pub use misfits::{CompiledSchema, Misfit, misfits};
 pub use order::{APART, ASCENDING, options};
 
 /// Maximum compiled bytes of a pattern.

@@ -1,8 +1,15 @@
 //! Bodies of messages, with exactly the fields that EXE-10 names.
 
-use agenthub_sdk::schemars::{self, JsonSchema};
+use std::sync::LazyLock;
+
+use agenthub_sdk::{
+    runs::schema::CompiledSchema,
+    schemars::{self, JsonSchema},
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
+
+use super::reading::compiled;
 
 /// Body of a message of workflows.
 pub trait Body: Serialize + DeserializeOwned + JsonSchema + Send + 'static {
@@ -11,6 +18,9 @@ pub trait Body: Serialize + DeserializeOwned + JsonSchema + Send + 'static {
 
     /// The run that it belongs to, which is the message's key.
     fn run_id(&self) -> &str;
+
+    /// The body's schema, compiled once.
+    fn compiled_schema() -> &'static CompiledSchema;
 }
 
 /// A task for an agent.
@@ -132,6 +142,11 @@ impl Body for TaskRequest {
     fn run_id(&self) -> &str {
         &self.run_id
     }
+
+    fn compiled_schema() -> &'static CompiledSchema {
+        static SCHEMA: LazyLock<CompiledSchema> = LazyLock::new(compiled::<TaskRequest>);
+        &SCHEMA
+    }
 }
 
 impl Body for TaskResult {
@@ -139,6 +154,11 @@ impl Body for TaskResult {
 
     fn run_id(&self) -> &str {
         &self.run_id
+    }
+
+    fn compiled_schema() -> &'static CompiledSchema {
+        static SCHEMA: LazyLock<CompiledSchema> = LazyLock::new(compiled::<TaskResult>);
+        &SCHEMA
     }
 }
 
@@ -148,6 +168,11 @@ impl Body for MonitoringUpdate {
     fn run_id(&self) -> &str {
         &self.run_id
     }
+
+    fn compiled_schema() -> &'static CompiledSchema {
+        static SCHEMA: LazyLock<CompiledSchema> = LazyLock::new(compiled::<MonitoringUpdate>);
+        &SCHEMA
+    }
 }
 
 impl Body for StreamChunk {
@@ -155,5 +180,10 @@ impl Body for StreamChunk {
 
     fn run_id(&self) -> &str {
         &self.run_id
+    }
+
+    fn compiled_schema() -> &'static CompiledSchema {
+        static SCHEMA: LazyLock<CompiledSchema> = LazyLock::new(compiled::<StreamChunk>);
+        &SCHEMA
     }
 }

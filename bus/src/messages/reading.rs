@@ -1,7 +1,7 @@
 //! From a message to its body, if it fits.
 
 use agenthub_sdk::{
-    runs::schema::{Misfit, misfits},
+    runs::schema::{CompiledSchema, Misfit},
     schemars::generate::SchemaSettings,
 };
 use serde_json::{Value, json};
@@ -26,7 +26,8 @@ pub fn read<B: Body>(message: &Message) -> Result<B, String> {
     }
     let body: Value = serde_json::from_slice(&message.body)
         .map_err(|error| format!("its body is no JSON: {error}"))?;
-    let faults: Vec<String> = misfits(&schema::<B>(), &body)
+    let faults: Vec<String> = B::compiled_schema()
+        .misfits(&body)
         .iter()
         .map(in_words)
         .collect();
@@ -49,6 +50,11 @@ pub fn read<B: Body>(message: &Message) -> Result<B, String> {
 pub(super) fn schema<B: Body>() -> Value {
     let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
     json!(settings.into_generator().into_root_schema_for::<B>())
+}
+
+/// That schema, compiled.
+pub(super) fn compiled<B: Body>() -> CompiledSchema {
+    CompiledSchema::new(schema::<B>())
 }
 
 fn in_words(misfit: &Misfit) -> String {

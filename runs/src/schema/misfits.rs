@@ -1,7 +1,7 @@
 //! Parts of a value that do not fit a schema, in words for whoever wrote the value.
 
 use jsonschema::{
-    ValidationError,
+    ValidationError, Validator,
     error::{TypeKind, ValidationErrorKind as Kind},
     paths::LocationSegment,
 };
@@ -28,16 +28,36 @@ pub struct Misfit {
 /// The parts of a value that do not fit, at most 16. A schema that cannot be compiled within bounds allows any value. Formats
 /// (`"format": "date"`) are checked.
 pub fn misfits(schema: &Value, value: &Value) -> Vec<Misfit> {
-    let options = bounded().should_validate_formats(true);
-    let Ok(validator) = options.build(schema) else {
-        return Vec::new();
-    };
-    let mut misfits = Vec::new();
-    for error in validator.iter_errors(value).take(MAX_MISFITS) {
-        describe(schema, &error, &mut misfits);
+    CompiledSchema::new(schema.clone()).misfits(value)
+}
+
+/// A schema that many values are looked at with.
+#[derive(Debug)]
+pub struct CompiledSchema {
+    schema: Value,
+    validator: Option<Validator>,
+}
+
+impl CompiledSchema {
+    /// Compiles a schema. One that cannot be compiled within bounds allows any value.
+    pub fn new(schema: Value) -> Self {
+        let options = bounded().should_validate_formats(true);
+        let validator = options.build(&schema).ok();
+        Self { schema, validator }
     }
-    misfits.truncate(MAX_MISFITS);
-    misfits
+
+    /// As [`misfits`].
+    pub fn misfits(&self, value: &Value) -> Vec<Misfit> {
+        let Some(validator) = &self.validator else {
+            return Vec::new();
+        };
+        let mut misfits = Vec::new();
+        for error in validator.iter_errors(value).take(MAX_MISFITS) {
+            describe(&self.schema, &error, &mut misfits);
+        }
+        misfits.truncate(MAX_MISFITS);
+        misfits
+    }
 }
 
 fn describe(schema: &Value, error: &ValidationError<'_>, misfits: &mut Vec<Misfit>) {
