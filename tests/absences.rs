@@ -174,7 +174,7 @@ fn decisions_know_neither_runtime_nor_network() {
         "workflow/src/graph.rs",
         "workflow/src/linear.rs",
         "workflow/src/monitoring.rs",
-        "workflow/src/executor/breakers.rs",
+        "runs/src/breakers.rs",
         "workflow/src/serving/changes.rs",
         "workflow/src/shape.rs",
         "workflow/src/strategy.rs",
@@ -222,7 +222,7 @@ fn rooms_know_only_those_below_them() {
     assert_eq!(depends_on("gateway/a2a"), ["outbound", "sdk", "terminal"]);
     assert_eq!(
         depends_on("gateway/bridge"),
-        ["a2a", "bus", "claims", "outbound", "proto"]
+        ["a2a", "bus", "claims", "outbound", "sdk"]
     );
     assert_eq!(depends_on("gateway/outbound"), [""; 0]);
     assert_eq!(depends_on("gateway/mcp"), ["sdk"]);

@@ -6,14 +6,21 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use crate::model::Breaker;
+/// Terms of a breaker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Breaker {
+    /// Failures in a row after which the agent is not asked.
+    pub failures: u32,
+    /// Time for which it is not, in milliseconds.
+    pub pause_ms: u64,
+}
 
 /// The most agents that are counted for.
 const MAX_AGENTS: usize = 10_000;
 
-/// The breakers of all agents that the runs of a process ask.
+/// The breakers of all agents that a process asks.
 #[derive(Debug, Default)]
-pub(super) struct Breakers(Mutex<HashMap<String, Circuit>>);
+pub struct Breakers(Mutex<HashMap<String, Circuit>>);
 
 /// State of one agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,7 +63,7 @@ impl Circuit {
 
 impl Breakers {
     /// The time until which the agent is not asked, or nothing if a request may go out; what becomes of it is to be [told](Self::returned).
-    pub(super) fn admit(&self, agent: &str, breaker: Breaker, now_ms: u64) -> Option<u64> {
+    pub fn admit(&self, agent: &str, breaker: Breaker, now_ms: u64) -> Option<u64> {
         let mut circuits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if circuits.len() >= MAX_AGENTS && !circuits.contains_key(agent) {
             circuits.clear();
@@ -66,20 +73,14 @@ impl Breakers {
     }
 
     /// True if no request to the agent may go out at present.
-    pub(super) fn is_open(&self, agent: &str, breaker: Breaker, now_ms: u64) -> bool {
+    pub fn is_open(&self, agent: &str, breaker: Breaker, now_ms: u64) -> bool {
         let circuits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let circuit = circuits.get(agent);
         circuit.is_some_and(|circuit| circuit.open_until_ms(breaker, now_ms).is_some())
     }
 
     /// Takes in how a request came back, or that it was called back (which says nothing of the agent).
-    pub(super) fn returned(
-        &self,
-        agent: &str,
-        breaker: Breaker,
-        is_well: Option<bool>,
-        now_ms: u64,
-    ) {
+    pub fn returned(&self, agent: &str, breaker: Breaker, is_well: Option<bool>, now_ms: u64) {
         let mut circuits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(circuit) = circuits.get_mut(agent) else {
             return;

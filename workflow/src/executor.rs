@@ -9,7 +9,6 @@
 //! request are its input.
 
 mod agent;
-mod breakers;
 mod children;
 mod events;
 mod monitor;

@@ -41,15 +41,6 @@ impl Workflow {
     }
 }
 
-/// Circuit breaker of an agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Breaker {
-    /// Failures in a row after which the agent is not asked.
-    pub(crate) failures: u32,
-    /// Time for which it is not asked.
-    pub(crate) pause_ms: u64,
-}
-
 /// Steps that depend on one another, each behind those that it waits for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Graph {

@@ -12,6 +12,7 @@ use agenthub_documents::{
     Fault, explain, json,
     yaml::{self, Node},
 };
+use agenthub_sdk::runs::breakers::Breaker;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -20,7 +21,7 @@ use crate::{
     file::{self, File},
     finding::{At, Finding, within},
     graph, input_schema, linear,
-    model::{Breaker, Graph, Workflow},
+    model::{Graph, Workflow},
     template::template,
     uses,
 };

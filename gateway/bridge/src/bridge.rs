@@ -1,9 +1,13 @@
 //! One task after the other: look up, ask, store, publish, acknowledge.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use agenthub_a2a::{
-    client::Remote,
+    client::{Failure, Remote},
     v1::{Message, Part, Role, SendMessageRequest},
 };
 use agenthub_bus::{
@@ -11,6 +15,7 @@ use agenthub_bus::{
     messages::{Inbox, Outcome, TaskRequest, TaskResult},
 };
 use agenthub_claims::{ClaimCheck, ClaimError, ClaimStore};
+use agenthub_sdk::runs::breakers::{Breaker, Breakers};
 use tokio::{
     task::JoinSet,
     time::{sleep, timeout},
@@ -68,7 +73,19 @@ impl fmt::Debug for Settings {
 
 /// Calls agents for tasks, and publishes what they answer. Clones are the same bridge.
 #[derive(Clone, Debug)]
-pub struct Bridge(Arc<Settings>);
+pub struct Bridge(Arc<Parts>);
+
+#[derive(Debug)]
+struct Parts {
+    settings: Settings,
+    breakers: Breakers,
+}
+
+/// An agent that has not answered, after all tries, five times in a row is left alone for half a minute.
+const BREAKER: Breaker = Breaker {
+    failures: 5,
+    pause_ms: 30_000,
+};
 
 /// The end of a task: an output, an error, or both where an answer broke off.
 struct Ended {
@@ -79,7 +96,10 @@ struct Ended {
 impl Bridge {
     /// A bridge of these parts.
     pub fn new(settings: Settings) -> Self {
-        Self(Arc::new(settings))
+        Self(Arc::new(Parts {
+            settings,
+            breakers: Breakers::default(),
+        }))
     }
 
     /// Takes tasks until it is told to stop (EXE-5.1). At most as many run at once as the group lets this member have out. Those that are
@@ -140,7 +160,7 @@ impl Bridge {
             correlation_id: task.correlation_id.clone(),
             error_message: error.map(shortened),
         };
-        publish_result(&self.0.bus, result, trace).await;
+        publish_result(&self.0.settings.bus, result, trace).await;
     }
 
     async fn carry_out(&self, task: &TaskRequest, trace: Option<String>) -> Ended {
@@ -154,7 +174,9 @@ impl Bridge {
             }
         };
         let mut answer = Answer::default();
-        let called = self.call(&remote, message, task, trace, &mut answer).await;
+        let called = self
+            .admitted(&remote, message, task, trace, &mut answer)
+            .await;
         match (called, answer.end()) {
             (Ok(()), Ok(parts)) => self.store(&parts, None).await,
             (Ok(()), Err(Unsuccessful(why))) => self.store_rest(&answer, why).await,
@@ -168,11 +190,43 @@ impl Bridge {
         let claim: ClaimCheck = input
             .parse()
             .map_err(|error| format!("cannot read the input: {error}"))?;
-        let content = patiently!(self.0.claims.get(input, self.0.largest_input))
-            .map_err(|error| format!("cannot read the input: {error}"))?;
+        let content = patiently!(
+            self.0
+                .settings
+                .claims
+                .get(input, self.0.settings.largest_input)
+        )
+        .map_err(|error| format!("cannot read the input: {error}"))?;
         let message = input_of(content, claim.content_type())?;
-        let remote = self.0.directory.find(&task.agent_name).await;
+        let remote = self.0.settings.directory.find(&task.agent_name).await;
         Ok((remote.map_err(|error| error.to_string())?, message))
+    }
+
+    /// Asks the agent, if its breaker lets the task through.
+    async fn admitted(
+        &self,
+        remote: &Remote,
+        message: Message,
+        task: &TaskRequest,
+        trace: Option<String>,
+        answer: &mut Answer,
+    ) -> Result<(), String> {
+        let (agent, breakers) = (&task.agent_name, &self.0.breakers);
+        if let Some(until_ms) = breakers.admit(agent, BREAKER, now_ms()) {
+            let seconds = until_ms.saturating_sub(now_ms()).div_ceil(1_000);
+            return Err(format!(
+                "the agent has not answered too often, and is not asked for {seconds} s"
+            ));
+        }
+        let mut returned = Returned {
+            breakers,
+            agent,
+            is_well: None,
+        };
+        let called = self.call(remote, message, task, trace, answer).await;
+        returned.is_well = Some(!called.as_ref().is_err_and(Failure::is_of_health));
+        drop(returned);
+        called.map_err(|failure| message_of(&failure))
     }
 
     /// Asks the agent, and takes in all that it says.
@@ -183,12 +237,12 @@ impl Bridge {
         task: &TaskRequest,
         trace: Option<String>,
         answer: &mut Answer,
-    ) -> Result<(), String> {
+    ) -> Result<(), Failure> {
         let request = request(task, message);
         let capabilities = remote.card().capabilities.as_ref();
         if capabilities.is_some_and(|c| c.streaming()) {
             let mut following = remote.send_streaming_message(request);
-            let mut stream = Stream::new(&self.0.bus, task, trace);
+            let mut stream = Stream::new(&self.0.settings.bus, task, trace);
             let mut failure = None;
             while let Some(event) = following.next().await {
                 match event {
@@ -197,18 +251,18 @@ impl Bridge {
                             stream.publish(text).await;
                         }
                     }
-                    Err(error) => failure = Some(message_of(&error)),
+                    Err(error) => failure = Some(error),
                 }
             }
             stream.end().await;
             return failure.map_or(Ok(()), Err);
         }
         let response = remote.send_message(request).await;
-        answer.take_response(response.map_err(|failure| message_of(&failure))?);
+        answer.take_response(response?);
         if let Some(id) = answer.working_task() {
             let mut following = remote.subscribe_to_task(id);
             while let Some(event) = following.next().await {
-                answer.take(event.map_err(|failure| message_of(&failure))?);
+                answer.take(event?);
             }
         }
         Ok(())
@@ -228,7 +282,7 @@ impl Bridge {
 
     async fn store(&self, parts: &[Part], error: Option<String>) -> Ended {
         let (content, content_type) = content_of(parts);
-        let stored = patiently!(self.0.claims.put(content.clone(), &content_type));
+        let stored = patiently!(self.0.settings.claims.put(content.clone(), &content_type));
         match stored {
             Ok(claim) => Ended {
                 output: Some(claim),
@@ -243,6 +297,27 @@ impl Bridge {
             }
         }
     }
+}
+
+/// Tells a breaker how a call came back when it is dropped; one that broke off says nothing of the agent.
+struct Returned<'a> {
+    breakers: &'a Breakers,
+    agent: &'a str,
+    is_well: Option<bool>,
+}
+
+impl Drop for Returned<'_> {
+    fn drop(&mut self) {
+        self.breakers
+            .returned(self.agent, BREAKER, self.is_well, now_ms());
+    }
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The message of a task. Its id is the task's, so that an agent that gets it again knows it (EXE-4, EXE-5.3).

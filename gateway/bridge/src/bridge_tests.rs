@@ -247,6 +247,31 @@ async fn an_error_of_the_agent_is_a_failed_result_with_its_status() {
     assert_eq!(world.requests().len(), 1, "it is no transient failure");
 }
 
+/// An agent that is broken is left alone; one that refuses what it is asked is not.
+///
+/// spec: EXE-5.5
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_does_not_answer_again_and_again_is_left_alone() {
+    let world = World::start(false).await;
+    for _ in 0..6 {
+        world.answers(422, &error(422, "no such metre"));
+        world.result("writer", "write").await;
+    }
+    assert_eq!(world.requests().len(), 6);
+    for _ in 0..5 {
+        for _ in 0..5 {
+            world.answers(503, &error(503, "broken"));
+        }
+        let why = world.result("writer", "write").await.error_message;
+        assert_eq!(why.as_deref(), Some("HTTP 503: broken"));
+    }
+    assert_eq!(world.requests().len(), 6 + 25);
+    let why = world.result("writer", "write").await.error_message;
+    let why = why.expect("a reason");
+    assert!(why.contains("is not asked for"), "{why}");
+    assert_eq!(world.requests().len(), 6 + 25);
+}
+
 /// spec: EXE-9.2
 #[tokio::test]
 async fn credentials_that_are_not_accepted_are_a_failed_result_with_the_status() {

@@ -12,7 +12,7 @@ use agenthub_a2a::{
     outside::wire::{ListOutsideAgentsRequest, outside_agents_client::OutsideAgentsClient},
 };
 use agenthub_outbound::{Connector, Network, Settings as Outbound};
-use agenthub_proto::{
+use agenthub_sdk::proto::{
     agenthub::{GetAgentRequest, agent_hub_client::AgentHubClient},
     slug::slug,
 };

@@ -7,7 +7,7 @@ use agenthub_sdk::{
     durable::{Beginning, Conductor, Identity, Journal},
     internal::position,
     proto::a2a::AgentCard,
-    runs::{Budget, RunId, RunOutcome, Strategy, World},
+    runs::{Budget, RunId, RunOutcome, Strategy, World, breakers::Breakers},
 };
 use serde_json::{Value, json};
 
@@ -21,7 +21,6 @@ use crate::{
 };
 
 use super::{
-    breakers::Breakers,
     children::Children,
     monitor::Monitor,
     request::RunRequest,

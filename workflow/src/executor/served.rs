@@ -6,14 +6,13 @@ use agenthub_sdk::{
     Agent, AgentBuilder, Card, Failure, Reply, Skill, TaskContext,
     durable::{Beginning, Conductor, Identity, Journal},
     proto::a2a::AgentCard,
-    runs::{RunId, RunOutcome, Strategy, World, journal::MemoryJournal},
+    runs::{RunId, RunOutcome, Strategy, World, breakers::Breakers, journal::MemoryJournal},
 };
 use agenthub_terminal::file_agent::{FileAgent, sha256, unnumbered};
 use serde_json::{Map, Value, json};
 
 use super::{
     agent::{CONCURRENCY, beginning, reply},
-    breakers::Breakers,
     monitor::Monitor,
     request::RunRequest,
     taking::{Asked, Taken, taken},

@@ -9,6 +9,7 @@ use agenthub_sdk::{
     runs::{
         Approval, Decision, DelegationResult, EffectFailure, Handoff, RunId, RunOutcome,
         SentHandoff, Spent, StepContext, StepId, ToolOutput, World,
+        breakers::{Breaker, Breakers},
         journal::Entry,
         workflow_step::{RUN, is_undo},
     },
@@ -19,7 +20,6 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use super::{
-    breakers::Breakers,
     children::Children,
     events,
     monitor::Monitor,
@@ -27,7 +27,6 @@ use super::{
     secrets::{Secrets, secret},
 };
 use crate::{
-    model::Breaker,
     over_bus::BusRoute,
     reading::breakers_of,
     strategy::{EVENT, EventQuery},

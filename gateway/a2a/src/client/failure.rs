@@ -60,6 +60,11 @@ impl Failure {
         }
     }
 
+    /// True if it says that the agent, or its server, is not well: not reached, too slow, too busy, broken.
+    pub fn is_of_health(&self) -> bool {
+        self.is_retryable() || self.is_break() || self.is_of_server()
+    }
+
     /// True if the agent cannot have acted on the request.
     pub(crate) fn is_unsent(&self) -> bool {
         match self {

@@ -38,10 +38,7 @@ pub(super) fn pause(trying: Trying, failure: &Failure, tries: u32, luck: f64) ->
     let (most, is_retryable) = match trying {
         Trying::Call if failure.is_break() => (MOST_BREAKS, true),
         Trying::Call => (MOST_CALLS, failure.is_retryable()),
-        Trying::Repeatable => (
-            MOST_CALLS,
-            failure.is_retryable() || failure.is_break() || failure.is_of_server(),
-        ),
+        Trying::Repeatable => (MOST_CALLS, failure.is_of_health()),
         // Nothing is done twice by it: an agent that is not ready yet may well say that it is broken.
         Trying::Return => (
             MOST_RETURNS,
