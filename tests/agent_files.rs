@@ -46,7 +46,7 @@ fn a_file_is_checked_without_a_hub() {
         );
     }
     let missing = check("missing.toml");
-    assert_eq!(missing.code, Some(1), "{missing:?}");
+    assert_eq!(missing.code, Some(2), "it is not there: {missing:?}");
     assert!(missing.stderr.contains("missing.toml"), "{missing:?}");
 
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/agents/project.toml");

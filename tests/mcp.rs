@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::harness::{PATIENCE, Process, System, eventually, free_address};
 
 /// A client that speaks the protocol line by line.
-struct Client {
+pub(crate) struct Client {
     server: Process,
     last: u64,
     /// Received notifications.
@@ -22,7 +22,7 @@ struct Client {
 }
 
 impl Client {
-    fn start(system: &System, more: &[&str]) -> Self {
+    pub(crate) fn start(system: &System, more: &[&str]) -> Self {
         Self::with(system, more, json!({}))
     }
 
@@ -73,7 +73,7 @@ impl Client {
         }
     }
 
-    fn call(&mut self, tool: &str, request: &str) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, request: &str) -> Value {
         let arguments = json!({"request": request});
         let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
         answer["result"].clone()

@@ -1,6 +1,7 @@
 //! Requests of which nothing, or not all, was done: each command says so with its exit code.
 
 mod attached;
+mod instructed;
 mod outright;
 mod taken;
 mod teams;

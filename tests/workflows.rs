@@ -116,6 +116,11 @@ fn what_is_wrong_is_said_before_anything_starts() {
     let folder = system.run(&["workflow", "validate", "--offline", "."], "");
     assert_eq!(folder.code, Some(1), "{folder:?}");
     assert!(folder.stderr.contains("this is a folder"), "{folder:?}");
+    for command in ["validate", "graph"] {
+        let gone = system.run(&["workflow", command, "gone.yaml"], "");
+        assert_eq!(gone.code, Some(2), "{command}: {gone:?}");
+        assert!(gone.stderr.contains("there is no such file"), "{gone:?}");
+    }
     let files = [example("invitations.yaml"), example("chain.json")];
     let fine = system.run(&["workflow", "validate", &files[0], &files[1]], "");
     assert_eq!(fine.code, Some(0), "{fine:?}");

@@ -8,7 +8,12 @@ use agenthub_cortex::CORTEX;
 use agenthub_mcp::toolshed::Toolshed;
 use agenthub_proto::slug::slug;
 use agenthub_sdk::{AgentBuilder, AgentType, RunningAgent, durable::Telemetry};
-use agenthub_terminal::{connect::until_there, output, stop::Signals, usage::WrongUsage};
+use agenthub_terminal::{
+    connect::until_there,
+    output,
+    stop::Signals,
+    usage::{self, WrongUsage, code_of_faults},
+};
 use anyhow::{Context, anyhow, bail};
 
 use crate::{
@@ -34,9 +39,12 @@ pub(super) async fn run(args: Agent, settings: &Settings) -> anyhow::Result<()> 
         Agent::Writer(args) => return specialise(Specialist::Writer, args, settings).await,
         Agent::Qa(args) => return specialise(Specialist::Qa, args, settings).await,
         Agent::Check { file, .. } => {
-            // All that is wrong with the file is what the check came to.
             let checked = check(&file, flag.as_deref(), settings).await;
-            return checked.map_err(|error| anyhow!("{error:#}"));
+            // All that is wrong with the file is what the check came to.
+            return checked.map_err(|error| match code_of_faults([&*file]) {
+                usage::CODE => WrongUsage(format!("{error:#}")).into(),
+                _ => anyhow!("{error:#}"),
+            });
         }
         Agent::Supervisor(args) => outlined(AgentType::Supervisor, args),
         Agent::Worker(args) => outlined(AgentType::Worker, args),

@@ -1,6 +1,6 @@
 //! Wrong usage: a mistake in what a command was given.
 
-use std::{error::Error, fmt};
+use std::{error::Error, fmt, path::Path};
 
 /// The exit code of wrong usage, which is also that of a flag that there is not.
 pub const CODE: u8 = 2;
@@ -20,6 +20,16 @@ impl Error for WrongUsage {}
 /// The exit code of an error.
 pub fn code_of(error: &anyhow::Error) -> u8 {
     match error.is::<WrongUsage>() {
+        true => CODE,
+        false => 1,
+    }
+}
+
+/// The exit code where these files or folders have faults: that of wrong usage if one of them is not there.
+pub fn code_of_faults<'a>(paths: impl IntoIterator<Item = &'a Path>) -> u8 {
+    // A link that leads nowhere is there.
+    let is_missing = |path: &Path| !path.exists() && !path.is_symlink();
+    match paths.into_iter().any(is_missing) {
         true => CODE,
         false => 1,
     }

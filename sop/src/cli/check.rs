@@ -8,7 +8,7 @@ use std::{
 };
 
 use agenthub_mcp::toolshed::Toolshed;
-use agenthub_terminal::{faults::show, output};
+use agenthub_terminal::{faults::show, output, usage::code_of_faults};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ pub(super) async fn run(
     }
     Ok(match errors {
         0 => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
+        _ => ExitCode::from(code_of_faults([&*args.path])),
     })
 }
 

@@ -11,7 +11,7 @@ mod validate;
 
 use std::process::ExitCode;
 
-use agenthub_terminal::{faults, output};
+use agenthub_terminal::{faults, output, usage::code_of_faults};
 
 pub use args::{Format, Graph, Serve, Validate, WorkflowCommand};
 pub use checked::{Checked, checked};
@@ -28,7 +28,7 @@ use crate::{
 ///
 /// # Errors
 ///
-/// An error to print in one line; faults of files are printed here, and end with exit code 1.
+/// An error to print in one line; faults of files are printed here, and end with exit code 1, or 2 where a file is not there.
 pub async fn run(command: WorkflowCommand, hub: &str) -> anyhow::Result<ExitCode> {
     match command {
         WorkflowCommand::Validate(args) => validate::run(&args, hub).await,
@@ -45,7 +45,7 @@ fn graph(args: &Graph) -> anyhow::Result<ExitCode> {
         Ok(workflow) => workflow,
         Err(found) => {
             found.iter().for_each(faults::show);
-            return Ok(ExitCode::FAILURE);
+            return Ok(ExitCode::from(code_of_faults([&*args.file])));
         }
     };
     let text = match args.format {

@@ -1,9 +1,9 @@
 //! `agenthub workflow validate`
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 use agenthub_documents::Fault;
-use agenthub_terminal::{connect, faults, output, partial};
+use agenthub_terminal::{connect, faults, output, partial, usage::code_of_faults};
 use serde_json::json;
 
 use super::{args::Validate, offers::Known};
@@ -58,7 +58,7 @@ pub(super) async fn run(args: &Validate, hub: &str) -> anyhow::Result<ExitCode> 
         }
     }
     Ok(match (!has_errors, offers.is_some()) {
-        (false, _) => ExitCode::FAILURE,
+        (false, _) => ExitCode::from(code_of_faults(args.files.iter().map(PathBuf::as_path))),
         (true, true) => ExitCode::SUCCESS,
         (true, false) => ExitCode::from(partial::EXIT_CODE),
     })
