@@ -78,8 +78,11 @@ impl<'a> Filler<'a> {
             return required.then(|| constant.clone());
         }
         if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-            let first = || values.first().cloned().filter(|_| required);
-            return self.named(values).or_else(fallback).or_else(first);
+            return self.named(values).or_else(fallback).or_else(|| {
+                let first = values.first().filter(|_| required)?;
+                self.guessed.push(name.to_owned());
+                Some(first.clone())
+            });
         }
         match kind(schema) {
             "object" => {

@@ -266,3 +266,18 @@ fn a_guess_is_known_as_one() {
     assert_eq!(guessed, ["item"]);
     assert_eq!(arguments(&price, "apple").1, [""; 0]);
 }
+
+/// spec: ORC-2.1
+#[test]
+fn the_first_of_choices_of_which_none_is_mentioned_is_a_guess() {
+    let gate = json!({"type": "string", "enum": ["north", "south"]});
+    let schema = json!({"type": "object", "properties": {"gate": gate}, "required": ["gate"]});
+    assert_eq!(
+        arguments(&schema, "open the west gate"),
+        (json!({"gate": "north"}), vec!["gate".to_owned()])
+    );
+    assert_eq!(
+        arguments(&schema, "open the south gate"),
+        (json!({"gate": "south"}), Vec::new())
+    );
+}

@@ -174,7 +174,13 @@ fn advice(request: &Request, words: &str, agents: &[Agent], cards: &[Card<'_>]) 
         let name = skill.map_or(&agent.id, |skill| &skill.id);
         let schema = skill.and_then(|skill| skill.input_schema.as_ref());
         let is_taken = payload(&outright, skill, words).is_some();
-        (!is_taken).then(|| misfit(name, schema))
+        let why = || misfit(name, schema);
+        (!is_taken).then(|| {
+            format!(
+                "(Matched by words: no language model checked that this is what was asked. {})",
+                why()
+            )
+        })
     });
     is_misfit.unwrap_or_else(|| UNCHECKED.to_owned())
 }

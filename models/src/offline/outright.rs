@@ -69,17 +69,14 @@ impl<'w> Outright<'w> {
     }
 }
 
-/// Said in place of [`UNCHECKED`] where `name` has no place for what was stated: the inputs that this schema has, or words alone.
+/// Sentence on a name that has no place for what was stated behind it: the inputs that this schema has, or words alone.
 pub(super) fn misfit(name: &str, schema: Option<&Value>) -> String {
-    let schema = schema.filter(|schema| schema["properties"].is_object());
     let taken = match schema {
         Some(schema) => format!("its inputs are {}", given::inputs(schema, MAX_INPUTS)),
         None => "its card names no inputs, so a text in quotation marks is all that can be stated"
             .to_owned(),
     };
-    format!(
-        "(Matched by words: no language model checked that this is what was asked. What stands behind the name does not fit {name}: {taken}.)"
-    )
+    format!("What stands behind the name does not fit {name}: {taken}.")
 }
 
 /// The one of the cards that are asked with whose name these words begin, else the one that has a skill of that name.
@@ -266,12 +263,14 @@ mod tests {
         let told = misfit("brew", Some(&schema));
         assert!(
             told.contains(
-                "fit brew: its inputs are beer (string, required), cool (boolean or null), kind.)"
+                "fit brew: its inputs are beer (string, required), cool (boolean or null), kind (ale)."
             ),
             "{told}"
         );
         assert!(misfit("echo", None).contains("a text in quotation marks"));
         let none = serde_json::json!({"properties": {}});
-        assert!(misfit("look", Some(&none)).contains("its inputs are none"));
+        for none in [none, serde_json::json!({"type": "object"})] {
+            assert!(misfit("look", Some(&none)).contains("its inputs are none"));
+        }
     }
 }

@@ -46,6 +46,8 @@ pub(super) fn assigned<'a>(words: &'a str, name: &str) -> Option<&'a str> {
     }
     let end = rest.find(|c: char| c.is_whitespace() || matches!(c, ',' | ';'));
     let word = &rest[..end.unwrap_or(rest.len())];
+    // What ends a sentence or a quotation around it is none of it.
+    let word = word.trim_end_matches(['"', '”', '?', '!', '.']);
     (!word.is_empty()).then_some(word)
 }
 
@@ -108,6 +110,8 @@ mod tests {
         assert_eq!(assigned(words, "Currency"), Some("EUR"));
         assert_eq!(assigned(words, "price"), None);
         assert_eq!(assigned("item=", "item"), None);
+        assert_eq!(assigned("ask it \"item=apple\".", "item"), Some("apple"));
+        assert_eq!(assigned("is item=v1.2?", "item"), Some("v1.2"));
     }
 
     #[test]

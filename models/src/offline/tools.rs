@@ -79,6 +79,9 @@ fn nobody<'t>(request: &Request, turn: &'t Turn<'_>) -> Vec<&'t str> {
 }
 
 fn next(request: &Request, turn: &Turn<'_>) -> Answer {
+    if let Some(why) = not_called(request, turn) {
+        return Answer::undone(why);
+    }
     match procedure(request, turn) {
         Some(procedure) => followed(&procedure, request, turn),
         None => matched(request, turn).beside_instructions_of(request),
@@ -158,7 +161,7 @@ fn words_on_results(request: &Request, turn: &Turn<'_>) -> Answer {
     let is_any_done = turn.results().any(|(_, value)| !is_error(value));
     // Of names that are nobody's, it is said already.
     let is_open = is_any_done && !is_outright && nobody(request, turn).is_empty();
-    let open = is_open.then(|| advice(request, turn));
+    let open = is_open.then(|| UNCHECKED.to_owned());
     let mut said = summary + &guesses(request, turn);
     let is_guessed = said.len() > summary_length;
     let left = [open, unread_data(request, turn)];
@@ -202,16 +205,17 @@ fn stated_call(request: &Request, turn: &Turn<'_>) -> Option<(String, Value)> {
     is_all.then(|| (tool.name.clone(), Value::Object(arguments)))
 }
 
-/// The sentence on words that nobody looked at: how to state them outright, or why what they state is no input of the tool that they name.
-fn advice(request: &Request, turn: &Turn<'_>) -> String {
+/// The sentence on a tool that the words name, and that has no place for what they state: calling it with anything else would do what nobody
+/// asked for. Agents make of words what they can.
+fn not_called(request: &Request, turn: &Turn<'_>) -> Option<String> {
     let cards: Vec<Card<'_>> = request.tools.iter().map(by_name).collect();
-    let outright = Outright::of(&turn.words, &cards, request.asker_id());
-    let is_misfit = outright.and_then(|outright| {
-        let tool = &request.tools[outright.card];
-        let is_taken = outright.input(&tool.parameters).is_some();
-        (!is_taken).then(|| misfit(&tool.name, Some(&tool.parameters)))
-    });
-    is_misfit.unwrap_or_else(|| UNCHECKED.to_owned())
+    let outright = Outright::of(&turn.words, &cards, request.asker_id())?;
+    let tool = &request.tools[outright.card];
+    let is_taken = tool.agent.is_some() || outright.input(&tool.parameters).is_some();
+    (!is_taken).then(|| {
+        let why = misfit(&tool.name, Some(&tool.parameters));
+        format!("I have not called {}. {why}", tool.name)
+    })
 }
 
 /// The names of a tool: its own, that of the agent behind it, and those of that agent's skills.
@@ -288,7 +292,7 @@ fn guesses(request: &Request, turn: &Turn<'_>) -> String {
             let (names, tool) = (guessed.join("`, `"), &tool.name);
             lines.push_str(&format!(
                 "\nI am an offline stand-in, and could not tell what `{names}` of {tool} is to be: I gave it the whole sentence, or the \
-                 smallest value. Put what you mean in quotation marks, or write {first}=…"
+                 first or smallest value. Put what you mean in quotation marks, or write {first}=…"
             ));
         }
     }

@@ -661,12 +661,20 @@ fn whoever_is_asked_directly_by_its_own_name_is_asked_outright() {
 
 /// spec: ORC-2.1
 #[test]
-fn what_is_stated_and_is_no_input_of_the_named_tool_is_told_with_what_it_takes() {
-    let done = answered(asked("calculator a=2 c=3"), &[json!("5.5")]);
-    let told =
-        "does not fit calculator: its inputs are a (number, required), b (number, required).";
-    assert!(said(&done).contains(told), "{}", said(&done));
-    assert!(!said(&done).contains("To state it outright"));
+fn a_tool_without_a_place_for_what_is_stated_is_not_called() {
+    for words in [
+        "calculator a=2 c=3",
+        "calculator \"2 and 3\"",
+        "weather_now city=Bremen unit=kelvin",
+        "weather_now {\"city\": \"Bremen\", \"hour\": 7}",
+    ] {
+        let Answer::Text(said, Some(Undone::All)) = answer(&asked(words)) else {
+            panic!("it is not called: {words}");
+        };
+        let name = words.split(' ').next().unwrap_or_default();
+        let told = format!("I have not called {name}. What stands behind the name does not fit");
+        assert!(said.starts_with(&told), "{said}");
+    }
 }
 
 /// spec: ORC-2.1

@@ -44,7 +44,9 @@ const FOR_ONE_ITSELF: [&str; 36] = [
 
 /// True if the words ask for the one who answers, and for nothing else.
 pub(super) fn asks_who_it_is(words: &str) -> bool {
-    FOR_ONE_ITSELF.contains(&&*plain(words))
+    let is_of_speech =
+        |c: char| c.is_alphanumeric() || c.is_whitespace() || matches!(c, ',' | '.' | '!' | '?');
+    words.chars().all(is_of_speech) && FOR_ONE_ITSELF.contains(&&*plain(words))
 }
 
 /// Words that make a prohibition of an order; contractions with "n't" do as well.
@@ -277,6 +279,9 @@ mod tests {
             "what can you do with 7 apples?",
             "help me with the sink",
             "list agents for the sink",
+            "\"hi\"",
+            "hello / goodbye",
+            "{help}",
         ] {
             assert!(!asks_who_it_is(words), "{words}");
         }

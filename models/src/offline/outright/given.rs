@@ -45,7 +45,10 @@ impl<'w> Given<'w> {
     /// The values as input of this schema, unchanged; `None` if the schema has no place for one of them, requires more, or leaves open which
     /// is meant.
     pub(super) fn input(&self, schema: &Value) -> Option<Map<String, Value>> {
-        let properties = schema["properties"].as_object()?;
+        let none = Map::new();
+        let is_without_input = !ELSEWHERE.iter().any(|word| schema.get(word).is_some());
+        let properties = schema["properties"].as_object();
+        let properties = properties.or(is_without_input.then_some(&none))?;
         let input = match self {
             Self::Text(text) => {
                 let required: Vec<&str> = required(schema).collect();
@@ -66,8 +69,9 @@ impl<'w> Given<'w> {
                 pairs.iter().map(value).collect::<Option<_>>()?
             }
         };
+        let is_named = input.keys().all(|name| properties.contains_key(name));
         let input = Value::Object(input);
-        let is_taken = has_place(schema, &input) && misfits(schema, &input).is_empty();
+        let is_taken = is_named && has_place(schema, &input) && misfits(schema, &input).is_empty();
         match input {
             Value::Object(fields) if is_taken => Some(fields),
             _ => None,
@@ -100,7 +104,10 @@ pub(super) fn inputs(schema: &Value, most: usize) -> String {
             Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
             kind => kind.as_str().into_iter().collect(),
         };
+        let choices = schema["enum"].as_array().filter(|all| all.len() <= most);
+        let choices = choices.map(|all| all.iter().map(told_value).collect::<Vec<_>>());
         let kinds = (!kinds.is_empty()).then(|| kinds.join(" or "));
+        let kinds = choices.map(|all| all.join(" or ")).or(kinds);
         let is_required = required.contains(&&**name);
         let marks = kinds
             .into_iter()
@@ -119,6 +126,11 @@ pub(super) fn inputs(schema: &Value, most: usize) -> String {
         true => "none".to_owned(),
         false => all.join(", "),
     }
+}
+
+fn told_value(value: &Value) -> String {
+    let text = value.as_str().map(str::to_owned);
+    text.unwrap_or_else(|| value.to_string())
 }
 
 /// The names of the required fields.
@@ -332,6 +344,7 @@ mod tests {
         let text = Given::Text("hi");
         for schema in [
             json!({}),
+            json!({"$ref": "#/$defs/A", "$defs": {"A": {"properties": {"a": {"type": "string"}}}}}),
             json!({"properties": {"a": {"type": "string"}, "b": {"type": "string"}}}),
             json!({"properties": {"a": {"type": "integer"}}}),
             json!({"properties": {"a": {"enum": ["ho"], "type": "string"}}}),
@@ -341,5 +354,21 @@ mod tests {
         let one = json!({"properties": {"a": {"type": "string"}}});
         let input = text.input(&one).map(Value::Object);
         assert_eq!(input, Some(json!({"a": "hi"})));
+    }
+
+    /// spec: ORC-2.1
+    #[test]
+    fn what_takes_no_input_is_given_an_empty_object_and_nothing_else() {
+        for schema in [
+            json!({}),
+            json!({"type": "object"}),
+            json!({"properties": {}}),
+        ] {
+            let is_input = |text: &str| Given::read(text)?.input(&schema);
+            assert_eq!(is_input("{}"), Some(Map::new()), "{schema}");
+            for text in ["\"hi\"", "{\"a\": 1}", "a=1"] {
+                assert_eq!(is_input(text), None, "{text} {schema}");
+            }
+        }
     }
 }
