@@ -68,7 +68,9 @@ fn every_example_of_the_readme_ends_as_it_says() {
         }
         is_there("`count=03`");
         let padded = ask("price_of item=apple count=03");
-        assert_eq!(padded.code, Some(3), "{padded:?}");
+        assert_eq!(padded.code, Some(1), "{padded:?}");
+        let told = "I have not called price_of. What stands behind the name does not fit";
+        assert!(padded.stdout.contains(told), "{padded:?}");
         for (words, code, part) in FOR_CHAT {
             is_there(words);
             let asked = system.chat(&format!("{words}\n"));
@@ -115,6 +117,7 @@ fn what_can_be_read_in_two_ways_does_not_leave_with_0() {
         let told = "does not fit echo: its card names no inputs";
         assert!(misfit.stdout.contains(told), "{misfit:?}");
         let misfit = ask("price_of colour=red");
+        assert_eq!(misfit.code, Some(1), "{misfit:?}");
         let told = "does not fit price_of: its inputs are count (integer), item (string, required)";
         assert!(misfit.stdout.contains(told), "{misfit:?}");
     });

@@ -146,17 +146,17 @@ fn an_input_that_steps_read_and_that_may_not_be_given_is_a_warning_with_its_plac
         (
             "",
             "on ${workflow.input.topic}",
-            format!("story.yaml:4:15 `topic` {unnamed}"),
+            format!("story.yaml:4:17 `topic` {unnamed}"),
         ),
         (
             "input: { required: [who], properties: { who: { type: object, properties: { town: {} } } } }\n",
             "${workflow.input.who.town}",
-            "story.yaml:5:12 `who.town` may not be given".to_owned(),
+            "story.yaml:5:14 `who.town` may not be given".to_owned(),
         ),
         (
             "input: { additionalProperties: true }\n",
             "${workflow.input.count + 1}",
-            format!("story.yaml:5:12 `count` {unnamed}"),
+            format!("story.yaml:5:14 `count` {unnamed}"),
         ),
     ] {
         assert_eq!(warned(input, text), [expected], "{text}");
