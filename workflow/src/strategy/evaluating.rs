@@ -199,7 +199,7 @@ impl<'a> Evaluation<'a> {
             self.wanted.truncate(wanted_before);
             return Standing::Failed(failure);
         }
-        let failures = failures(graph, &states, scope).into_iter();
+        let failures = failures(graph, &states).into_iter();
         let gone_without =
             failures.map(|(name, error)| gone_without(&format!("{prefix}{name}"), &error));
         self.lacks.extend(gone_without);
