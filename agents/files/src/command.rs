@@ -22,8 +22,11 @@ const ENVIRONMENT: [&str; 8] = [
     "PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ",
 ];
 
-/// The most of a result that is read, in bytes. The rest is thrown away.
+/// The most of a result that is read, in bytes. Of a longer one the beginning is told, and how much is left out.
 const MAX_OUTPUT: usize = 256 * 1024;
+
+/// The beginning that is told of a longer one, in bytes: less than what a model is told of any result.
+const MAX_BEGINNING: usize = 60 * 1024;
 
 /// The end of what a program says on stderr that is told when it fails, in bytes: as much as a task's status shows.
 const MAX_ERROR: usize = 400;
@@ -128,7 +131,7 @@ impl Command {
 
     fn result(&self, finished: Finished) -> Result<Value, Failure> {
         if finished.status.success() {
-            return Ok(value(&finished.output));
+            return Ok(value(&finished.output, finished.length));
         }
         let error = String::from_utf8_lossy(&finished.error);
         let (program, how) = (&self.line[0], ended(finished.status));
@@ -142,7 +145,10 @@ impl Command {
 /// Output of a program.
 struct Finished {
     status: ExitStatus,
+    /// Beginning of what it printed.
     output: Vec<u8>,
+    /// Bytes that it printed.
+    length: usize,
     error: Vec<u8>,
 }
 
@@ -161,22 +167,25 @@ async fn finish(child: &mut process::Child, input: &[u8], group: &Group) -> io::
         status
     };
     let ((), output, error, status) = tokio::join!(feed, head(stdout), tail(stderr), end);
+    let (output, length) = output?;
     Ok(Finished {
         status: status?,
-        output: output?,
+        output,
+        length,
         error: error?,
     })
 }
 
-/// The beginning of a stream, all of which is read.
-async fn head(stream: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
-    let mut kept = Vec::new();
+/// The beginning of a stream, all of which is read, and its length.
+async fn head(stream: Option<impl AsyncRead + Unpin>) -> io::Result<(Vec<u8>, usize)> {
+    let (mut kept, mut length) = (Vec::new(), 0);
     each(stream, |bytes| {
         let room = MAX_OUTPUT - kept.len();
         kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        length += bytes.len();
     })
     .await?;
-    Ok(kept)
+    Ok((kept, length))
 }
 
 /// The end of a stream.
@@ -206,8 +215,13 @@ async fn each(
     }
 }
 
-/// The output, as JSON where it is JSON.
-fn value(output: &[u8]) -> Value {
+/// The output, as JSON where it is JSON. `length` is that of all of it.
+fn value(output: &[u8], length: usize) -> Value {
+    if length > output.len() {
+        let beginning = String::from_utf8_lossy(&output[..MAX_BEGINNING]);
+        let left_out = length - MAX_BEGINNING;
+        return Value::from(format!("{beginning} [… {left_out} bytes left out]"));
+    }
     serde_json::from_slice(output).unwrap_or_else(|_| {
         let text = String::from_utf8_lossy(output);
         Value::from(text.trim_end())

@@ -316,7 +316,7 @@ mod tests {
         let why = || "why".to_owned();
         let cases = [
             (done("hello"), "a says: hello"),
-            (done(""), "a ended without an error and gave no output."),
+            (done(""), "a ended without an error and gave no text."),
             (without(End::Failed(why())), "a failed: why"),
             (
                 without(End::Rejected(why())),

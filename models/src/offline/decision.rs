@@ -1,5 +1,6 @@
 //! Decisions: which agents a request is delegated to, and what is said of their results.
 
+use agenthub_runs::Shortfall;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -8,6 +9,7 @@ use super::addressed::{nobody_called, unknown, unknown_part};
 use super::attached::Attached;
 use super::outright::{Outright, UNCHECKED, misfit};
 use super::sums;
+use super::told::is_cut_text;
 use super::words::{FORBIDDING, asks_who_it_is, may_forbid};
 use super::{MAX_LISTED, how_to_configure};
 use crate::relevance::{self, Card, Skill};
@@ -44,7 +46,8 @@ pub(super) fn decide(request: &Request, words: &str) -> (Value, Option<Undone>) 
         let advice = is_unchecked.then(|| advice(request, words, &agents, &cards));
         let open = open(request, advice);
         let left_out: Vec<String> = unknown_part(&unknown).into_iter().chain(open).collect();
-        let undone = (!left_out.is_empty()).then_some(Undone::Part);
+        let is_in_part = !left_out.is_empty() || results.iter().any(Outcome::is_cut);
+        let undone = is_in_part.then_some(Undone::Part);
         let mut told = told.collect::<Vec<String>>().join("\n");
         // An agent that was handed the same words may have said the same.
         for line in left_out.iter().flat_map(|left_out| left_out.lines()) {
@@ -383,21 +386,35 @@ pub(super) struct Outcome {
     state: String,
     #[serde(default)]
     text: Option<String>,
+    /// Data that it gave beside the text.
+    #[serde(default)]
+    data: Vec<Value>,
     /// The reason why it was not done, as a sentence that names the agent.
     #[serde(default)]
     error: Option<String>,
 }
 
 impl Outcome {
-    /// Replaces what came of it.
-    pub(super) fn say(&mut self, text: Option<String>) {
-        self.text = text;
+    /// The text, else the data but for what says that a part is lacking.
+    fn given(&self) -> Option<String> {
+        let text = self.text.as_deref().map(str::trim);
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            return Some(text.to_owned());
+        }
+        let is_content = |data: &&Value| Shortfall::of([*data]).is_none();
+        let data: Vec<&Value> = self.data.iter().filter(is_content).collect();
+        (!data.is_empty()).then(|| json!(data).to_string())
+    }
+
+    /// True if a part of its text was left out because it is long.
+    fn is_cut(&self) -> bool {
+        self.text.as_deref().is_some_and(is_cut_text)
     }
 
     /// The outcome in a sentence that names the agent.
     pub(super) fn told(&self) -> String {
         let agent = &self.agent;
-        let text = self.text.as_deref().filter(|text| !text.is_empty());
+        let text = self.given();
         let error = self.error.as_deref().filter(|error| !error.is_empty());
         // It names the agent already.
         if let Some(error) = error {
@@ -407,7 +424,7 @@ impl Outcome {
             "completed" => {
                 return match text {
                     Some(text) => format!("{agent} says: {text}"),
-                    None => no_output(agent),
+                    None => format!("{agent} ended without an error and gave no text."),
                 };
             }
             "rejected" => "does not take this task",
@@ -423,11 +440,6 @@ impl Outcome {
             None => format!("{agent} {verb}."),
         }
     }
-}
-
-/// Sentence on a program or an agent that gave nothing.
-pub(super) fn no_output(who: &str) -> String {
-    format!("{who} ended without an error and gave no output.")
 }
 
 #[cfg(test)]

@@ -371,15 +371,32 @@ fn what_is_stated_and_is_no_input_of_the_named_is_told_with_what_it_takes() {
 /// spec: ORC-2.1
 #[test]
 fn an_agent_that_ended_without_output_is_not_said_to_have_done_more() {
-    let mut request = request("echo \"hello\"");
+    let mut asked = request("echo \"hello\"");
     let results = json!([{"agent": "agent_echo", "state": "completed", "text": ""}]);
-    request
-        .messages
-        .push(PromptMessage::data("results", results));
+    asked.messages.push(PromptMessage::data("results", results));
     assert_eq!(
-        response(&request),
-        "agent_echo ended without an error and gave no output."
+        response(&asked),
+        "agent_echo ended without an error and gave no text."
     );
+    let told = |result: Value| {
+        let mut asked = request("echo \"hello\"");
+        asked
+            .messages
+            .push(PromptMessage::data("results", json!([result])));
+        let undone = decide(&asked, "echo \"hello\"").1;
+        (response(&asked), undone)
+    };
+    let data = json!({"agent": "agent_echo", "state": "completed", "text": "", "data": [{"n": 1}]});
+    assert_eq!(
+        told(data),
+        ("agent_echo says: [{\"n\":1}]".to_owned(), None)
+    );
+    let mark = json!({"agent": "agent_echo", "state": "completed", "data": [{"partial": true}]});
+    assert!(told(mark).0.ends_with("gave no text."));
+    for cut in ["a [… 7 bytes left out]", "a[… 7 characters left out …]b"] {
+        let cut = json!({"agent": "agent_echo", "state": "completed", "text": cut});
+        assert_eq!(told(cut).1, Some(Undone::Part));
+    }
 }
 
 /// spec: ORC-2.1

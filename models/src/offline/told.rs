@@ -4,7 +4,7 @@ use agenthub_runs::{Shortfall, tool_loop::FIND_AGENTS};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::decision::{Outcome, no_output};
+use super::decision::Outcome;
 use super::layout::without_mark;
 use crate::Undone;
 
@@ -27,9 +27,10 @@ fn says_something(value: &Value) -> bool {
 
 /// Extent of what a result leaves undone, as it says itself: it is an error, or data with one of the usual marks of a failure or of a part.
 pub(super) fn left_undone(value: &Value) -> Option<Undone> {
+    let cut = is_cut(value).then_some(Undone::Part);
     // Agents say it in a form of their own.
     if value.get("agent").is_some() || is_error(value) {
-        return is_error(value).then_some(Undone::All);
+        return is_error(value).then_some(Undone::All).or(cut);
     }
     let is = |key: &str, mark: bool| value.get(key) == Some(&mark.into());
     let says = |key: &str, words: &[&str]| {
@@ -53,8 +54,23 @@ pub(super) fn left_undone(value: &Value) -> Option<Undone> {
     match (is_nothing, is_part) {
         (true, _) => Some(Undone::All),
         (_, true) => Some(Undone::Part),
-        _ => None,
+        _ => cut,
     }
+}
+
+/// True if a part of the result was left out because it is long: its text has the mark of that, such as `[… 7 bytes left out]`.
+fn is_cut(value: &Value) -> bool {
+    let text = value.get("text").unwrap_or(value).as_str();
+    text.is_some_and(is_cut_text)
+}
+
+/// The same of a text.
+pub(super) fn is_cut_text(text: &str) -> bool {
+    let is_mark = |behind: &str| {
+        let mark = behind.split(']').next().unwrap_or_default();
+        mark.trim_end_matches([' ', '…']).ends_with(" left out")
+    };
+    text.split("[… ").skip(1).any(is_mark)
 }
 
 /// A result in a sentence that names who gave it.
@@ -86,13 +102,14 @@ pub(super) fn told(name: &str, value: &Value) -> String {
     }
     let said = value.get("text").map(plain).filter(|text| !text.is_empty());
     if agent.is_some()
-        && let Ok(mut outcome) = Outcome::deserialize(value)
+        && let Ok(outcome) = Outcome::deserialize(value)
     {
-        outcome.say(said.or_else(|| value.get("data").map(plain)));
         return outcome.told();
     }
     match said.unwrap_or_else(|| plain(value)) {
-        text if text.is_empty() => no_output(name),
+        text if text.is_empty() => {
+            format!("{name} ended without an error and gave no output.")
+        }
         text => format!("{name} says: {text}"),
     }
 }

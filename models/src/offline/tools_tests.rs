@@ -601,7 +601,14 @@ fn a_tool_that_says_itself_that_it_failed_has_done_nothing() {
         declared(json!({"partial": true, "loaded": 2})),
         Some(Undone::Part)
     );
+    for cut in [
+        json!("much [… 7 bytes left out]"),
+        json!({"agent": "agent_echo", "text": "much [… 7 bytes left out]"}),
+    ] {
+        assert_eq!(declared(cut.clone()), Some(Undone::Part), "{cut}");
+    }
     for whole in [
+        json!("it says [… and so on]"),
         json!({"ok": true, "errors": []}),
         json!({"error": false, "errors": 0, "state": "open"}),
         json!({"error": {}, "text": "fine"}),
