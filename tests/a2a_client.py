@@ -22,7 +22,7 @@ from a2a.types import (
     SubscribeToTaskRequest,
     TaskState,
 )
-from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
+from a2a.utils.errors import InvalidParamsError, TaskNotCancelableError, TaskNotFoundError
 
 
 def asked(text, **of):
@@ -58,6 +58,7 @@ async def use(agent, streaming):
     assert [task.id for task in listed.tasks] == [task_id]
     await refused(TaskNotCancelableError, agent.cancel_task(CancelTaskRequest(id=task_id)))
     await refused(TaskNotFoundError, agent.get_task(GetTaskRequest(id="made-up")))
+    await refused(InvalidParamsError, agent.list_tasks(ListTasksRequest(page_token="made-up")))
 
 
 async def converse(agent):

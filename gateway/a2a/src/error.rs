@@ -14,7 +14,7 @@ pub const DOMAIN: &str = "a2a-protocol.org";
 
 /// The fault of a page token that no page has given out.
 pub(crate) const UNKNOWN_TOKEN: &str =
-    "pageToken is none; it is the nextPageToken of the page before";
+    "pageToken is not one of this list: send the nextPageToken of the page before";
 
 /// Type URLs of error details.
 pub(crate) const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
@@ -47,7 +47,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Code, gRPC status, HTTP status and reason. A reason is empty where A2A defines none.
+    /// Code, gRPC status, HTTP status and reason. A2A defines no reasons for the errors of JSON-RPC: these have those by which its SDKs tell them
+    /// apart in all bindings. An error that is neither has none.
     const fn table(self) -> (i32, Code, StatusCode, &'static str) {
         use StatusCode as S;
         let precondition = Code::FailedPrecondition;
@@ -98,12 +99,32 @@ impl Kind {
                 S::BAD_REQUEST,
                 "VERSION_NOT_SUPPORTED",
             ),
-            Self::InvalidParams => (-32602, Code::InvalidArgument, S::BAD_REQUEST, ""),
-            Self::AgentNotFound => (-32602, Code::NotFound, S::NOT_FOUND, ""),
+            Self::InvalidParams => (
+                -32602,
+                Code::InvalidArgument,
+                S::BAD_REQUEST,
+                "INVALID_PARAMS",
+            ),
+            Self::AgentNotFound => (-32602, Code::NotFound, S::NOT_FOUND, "INVALID_PARAMS"),
             Self::Unauthenticated => (-32000, Code::Unauthenticated, S::UNAUTHORIZED, ""),
-            Self::ResourceExhausted => (-32603, Code::ResourceExhausted, S::TOO_MANY_REQUESTS, ""),
-            Self::Unavailable => (-32603, Code::Unavailable, S::SERVICE_UNAVAILABLE, ""),
-            Self::Internal => (-32603, Code::Internal, S::INTERNAL_SERVER_ERROR, ""),
+            Self::ResourceExhausted => (
+                -32603,
+                Code::ResourceExhausted,
+                S::TOO_MANY_REQUESTS,
+                "INTERNAL_ERROR",
+            ),
+            Self::Unavailable => (
+                -32603,
+                Code::Unavailable,
+                S::SERVICE_UNAVAILABLE,
+                "INTERNAL_ERROR",
+            ),
+            Self::Internal => (
+                -32603,
+                Code::Internal,
+                S::INTERNAL_SERVER_ERROR,
+                "INTERNAL_ERROR",
+            ),
         }
     }
 
@@ -149,7 +170,7 @@ impl Kind {
         self.table().2
     }
 
-    /// Reason of the `ErrorInfo`; empty for errors that are not A2A's own.
+    /// Reason of the `ErrorInfo`; empty if there is none.
     pub fn reason(self) -> &'static str {
         self.table().3
     }
@@ -217,6 +238,11 @@ impl Error {
 
     /// Error details in the JSON form of `Any`.
     pub(crate) fn details(&self) -> Vec<Value> {
+        let mut details = Vec::new();
+        if !self.field.is_empty() {
+            let violation = json!({"field": self.field, "description": self.message});
+            details.push(json!({"@type": BAD_REQUEST, "fieldViolations": [violation]}));
+        }
         if !self.kind.reason().is_empty() {
             let mut info = json!({
                 "@type": ERROR_INFO,
@@ -226,13 +252,9 @@ impl Error {
             if !self.metadata.is_empty() {
                 info["metadata"] = json!(self.metadata);
             }
-            return vec![info];
+            details.push(info);
         }
-        if self.kind == Kind::InvalidParams && !self.field.is_empty() {
-            let violation = json!({"field": self.field, "description": self.message});
-            return vec![json!({"@type": BAD_REQUEST, "fieldViolations": [violation]})];
-        }
-        Vec::new()
+        details
     }
 }
 

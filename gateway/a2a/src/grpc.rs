@@ -99,14 +99,12 @@ pub(crate) fn reason(status: &Status) -> Option<String> {
 
 /// An error as gRPC has it (§10.6).
 fn status(error: Error) -> Status {
-    let detail = if !error.kind.reason().is_empty() {
-        let info = ErrorInfo {
-            reason: error.kind.reason().to_owned(),
-            domain: DOMAIN.to_owned(),
-            metadata: error.metadata.clone(),
-        };
-        Some((ERROR_INFO, info.encode_to_vec()))
-    } else if !error.field.is_empty() {
+    let mut details = Vec::new();
+    let mut add = |type_url: &str, value: Vec<u8>| {
+        let type_url = type_url.to_owned();
+        details.push(prost_types::Any { type_url, value });
+    };
+    if !error.field.is_empty() {
         let violation = FieldViolation {
             field: error.field.clone(),
             description: error.message.clone(),
@@ -114,19 +112,21 @@ fn status(error: Error) -> Status {
         let request = BadRequest {
             field_violations: vec![violation],
         };
-        Some((BAD_REQUEST, request.encode_to_vec()))
-    } else {
-        None
-    };
+        add(BAD_REQUEST, request.encode_to_vec());
+    }
+    if !error.kind.reason().is_empty() {
+        let info = ErrorInfo {
+            reason: error.kind.reason().to_owned(),
+            domain: DOMAIN.to_owned(),
+            metadata: error.metadata.clone(),
+        };
+        add(ERROR_INFO, info.encode_to_vec());
+    }
     let code = error.kind.grpc();
-    let details = detail.map(|(type_url, value)| prost_types::Any {
-        type_url: type_url.to_owned(),
-        value,
-    });
     let rpc = RpcStatus {
         code: code as i32,
         message: error.message.clone(),
-        details: details.into_iter().collect(),
+        details,
     };
     Status::with_details(code, error.message, rpc.encode_to_vec().into())
 }

@@ -1,5 +1,6 @@
 //! Errors in the bindings over HTTP.
 
+use agenthub_a2a::v1;
 use axum::body::to_bytes;
 use serde_json::{Value, json};
 
@@ -124,6 +125,41 @@ async fn wrong_parameters_are_named() {
     let mut params = message("");
     params["message"]["parts"][0]["text"] = large.into();
     assert_eq!(stage.code("SendMessage", params).await, -32602);
+    stage.stop().await;
+}
+
+/// SDKs of A2A know an error by it, and show its words then.
+///
+/// spec: A2A 1.0.1 §9.5, §10.6, §11.6
+#[tokio::test]
+async fn an_error_of_json_rpc_has_a_reason_in_every_binding() {
+    let stage = Stage::start().await;
+    let expect = info("INVALID_PARAMS");
+    let over_rpc = stage.rpc("ListTasks", json!({"pageToken": "x"})).await;
+    let details = &over_rpc["error"]["data"];
+    assert_eq!(details[0]["fieldViolations"][0]["field"], "pageToken");
+    assert_eq!(details[1], expect);
+    let path = "/agents/painter/tasks?pageToken=x";
+    let over_http = stage.rest("GET", path, Value::Null).await;
+    assert_eq!(&over_http.body["error"]["details"], details);
+    let mut client = crate::grpc::client(&stage).await;
+    let request = v1::ListTasksRequest {
+        tenant: "painter".into(),
+        page_token: "x".into(),
+        ..Default::default()
+    };
+    let over_grpc = client.list_tasks(crate::grpc::request(request)).await;
+    let over_grpc = over_grpc.expect_err("it is wrong");
+    let details = String::from_utf8_lossy(over_grpc.details());
+    for part in ["pageToken", "INVALID_PARAMS", "a2a-protocol.org"] {
+        assert!(details.contains(part), "{part}: {details}");
+    }
+    let path = "/agents/nobody/tasks";
+    let nobody = stage.rest("GET", path, Value::Null).await;
+    assert_eq!(
+        (nobody.status, &nobody.body["error"]["details"]),
+        (404, &json!([expect]))
+    );
     stage.stop().await;
 }
 
