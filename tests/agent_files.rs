@@ -82,7 +82,11 @@ fn a_worker_takes_its_tools_from_a_file_and_has_its_data_folder_alone() {
         ],
         "",
     );
-    assert_eq!(answer.code, Some(0), "{answer:?}");
+    assert_eq!(
+        answer.code,
+        Some(3),
+        "nobody read its instructions: {answer:?}"
+    );
     assert!(answer.stdout.contains("count_words says: "), "{answer:?}");
     let card = &system.json(&["agents", "show", "agent_words", "--json"])[0]["agentCard"];
     assert!(card.to_string().contains("urn:agenthub:agent/v1"), "{card}");

@@ -77,11 +77,10 @@ fn an_edited_file_replaces_its_agent_alone_and_a_broken_one_nobody() {
     says("critic.md:");
     says("`name` is missing");
     let finished = system.run(&["sop", "ask", "--json", "team", "hello"], "");
-    assert_eq!(
-        finished.code,
-        Some(0),
-        "the others are as they were: {finished:?}"
-    );
+    assert_eq!(finished.code, Some(3), "nobody read its page: {finished:?}");
+    let answer = super::json_of(&finished)["answer"].to_string();
+    assert!(answer.contains("agent_critic"), "all are there: {answer}");
+    assert!(!answer.contains("was left out"), "{answer}");
     let card_of_critic = card(&system, "critic").to_string();
     assert!(card_of_critic.contains("Looks at a text before"));
 

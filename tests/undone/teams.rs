@@ -188,8 +188,10 @@ fn a_report_calls_no_rule_of_a_refused_request_kept() {
     let rules = "\n## Rules\n\n- The answer MUST mention \"sweater\".\n- You MUST NOT ask `ghost`.\n- You MUST ask `counter`.\n";
     write(&system, "team/lead.md", &format!("{LEAD}{rules}"));
     write(&system, "team/counter.md", COUNTER);
-    let refused = system.run(&["sop", "ask", "--here", "team", "knit me a sweater"], "");
+    let words = "please do not knit a sweater";
+    let refused = system.run(&["sop", "ask", "--here", "team", words], "");
     assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(!refused.stderr.contains("→ counter"), "{refused:?}");
     let report = system.run(&["sop", "report", "latest"], "");
     assert_eq!(report.code, Some(3), "{report:?}");
     let counts = "3 rules: 0 kept, 0 broken, 0 not applicable, 3 not checked";

@@ -381,6 +381,20 @@ fn what_nobody_of_the_team_does_is_nobodys() {
     }
 }
 
+/// spec: ORC-2.1, SOP-8.7
+#[test]
+fn steps_are_not_done_for_words_that_forbid() {
+    for words in ["do not write about rain", "Never ask for an article"] {
+        let Answer::Text(text, undone) = answer(&asked(EDITOR, words)) else {
+            panic!("nobody is to be asked: {words}");
+        };
+        assert!(text.contains("a negation"), "{text}");
+        assert_eq!(undone, Some(crate::Undone::All));
+    }
+    let beside = asked(EDITOR, "Write about rain, and do not mention wind");
+    assert_eq!(calls(&beside)[0].name, "agent_researcher");
+}
+
 /// spec: SOP-8.7
 #[test]
 fn steps_are_not_done_for_words_that_address_somebody_who_is_nobody() {

@@ -15,7 +15,7 @@ use super::procedure::{Next, Procedure};
 use super::sums;
 use super::told::{is_error, left_undone, told};
 use super::turn::Turn;
-use super::words::{FORBIDDING, asks_who_it_is, clauses, cut, may_forbid};
+use super::words::{FORBIDDING, asks_who_it_is, clauses, cut, forbids, may_forbid};
 use super::{Answer, MAX_LISTED, how_to_configure};
 use crate::relevance::{Card, Skill, goes_by};
 use crate::{PromptPart, Request, ToolCall, ToolSpec, Undone};
@@ -253,12 +253,14 @@ fn unread_data(request: &Request, turn: &Turn<'_>) -> Option<String> {
     })
 }
 
-/// The procedure that the words want to be followed. Who states a call outright wants that one alone. Who asks who it is wants none, nor who has numbers added; whoever names one tool
-/// wants that one alone, and who names some and may forbid something wants nobody to guess.
+/// The procedure that the words want to be followed. Who states a call outright wants that one alone, and who begins with what is not to be
+/// done nobody. Who asks who it is wants none, nor who has numbers added; whoever names one tool wants that one alone, and who names some
+/// and may forbid something wants nobody to guess.
 fn procedure<'a>(request: &'a Request, turn: &Turn<'_>) -> Option<Procedure<'a>> {
     let named = Known::of(&request.tools).named(&turn.words);
     let is_outright = stated_call(request, turn).is_some();
     let wants_none = is_outright
+        || forbids(&turn.words)
         || match named.as_slice() {
             [] => asks_who_it_is(&turn.words) || sums::answer(&turn.words).is_some(),
             named => named.len() == 1 || may_forbid(&turn.words),

@@ -49,6 +49,11 @@ pub(super) fn asks_who_it_is(words: &str) -> bool {
     words.chars().all(is_of_speech) && FOR_ONE_ITSELF.contains(&&*plain(words))
 }
 
+/// Words that may stand before an order.
+const BEFORE_ORDERS: [&str; 8] = [
+    "please", "you", "must", "should", "shall", "may", "can", "just",
+];
+
 /// Words that make a prohibition of an order; contractions with "n't" do as well.
 const NEGATIONS: [&str; 17] = [
     "not", "never", "no", "none", "nobody", "nothing", "neither", "nor", "cannot", "nicht", "nie",
@@ -83,6 +88,25 @@ pub(super) fn may_forbid(words: &str) -> bool {
     let instruction = POLITE.iter().find_map(is_polite).unwrap_or(instruction);
     let mut said = instruction.split(|c: char| !c.is_alphanumeric() && c != '\'');
     said.any(|word| NEGATIONS.contains(&word) || word.ends_with("n't"))
+}
+
+/// True if the words begin by saying what is not to be done.
+pub(super) fn forbids(words: &str) -> bool {
+    let words = words.trim_start();
+    let end = words.find([',', ';', '.', ':', '"']).unwrap_or(words.len());
+    let head = words[..end].replace('’', "'");
+    let bare = |word: &str| {
+        word.trim_matches(|c: char| !c.is_alphanumeric())
+            .to_lowercase()
+    };
+    let mut said = head.split_whitespace().map(bare);
+    let first = said.find(|word| !BEFORE_ORDERS.contains(&&**word));
+    let is_negation = |word: &str| NEGATIONS.contains(&word) || word.ends_with("n't");
+    match first.as_deref() {
+        Some("do") => said.next().is_some_and(|word| is_negation(&word)),
+        Some(word) => is_negation(word),
+        None => false,
+    }
 }
 
 /// The subject of a request: what stands behind its first "about" up to the end of the sentence, else its first sentence.
@@ -257,6 +281,31 @@ mod tests {
             "why don’t you open it",
         ] {
             assert!(!may_forbid(words), "{words}");
+        }
+    }
+
+    /// spec: ORC-2.1
+    #[test]
+    fn an_order_that_begins_with_a_negation_forbids() {
+        for words in [
+            "never check this: It rains",
+            "Do not knit a sweater",
+            "please don't, I said",
+            "You must NOT write about rain.",
+            "Nobody is to be asked",
+        ] {
+            assert!(forbids(words) && may_forbid(words), "{words}");
+        }
+        for words in [
+            "",
+            "please",
+            "do it",
+            "Write about rain, and do not mention wind",
+            "check this: never again",
+            "\"never\" is the word to look for",
+            "notes on rain",
+        ] {
+            assert!(!forbids(words), "{words}");
         }
     }
 
