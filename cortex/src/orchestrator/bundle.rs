@@ -86,6 +86,9 @@ pub(super) fn bundle(
     put("replaced", over.replaced.clone().into());
     put("leftAside", over.left_aside.clone().into());
     put("unreviewed", closing.unreviewed.clone().into());
+    if let Some(gap) = &verdicts.gap {
+        put("notReviewed", gap.as_str().into());
+    }
     put("notJudged", verdicts.not_judged(&report).into());
     put("depth", reached.depth.into());
     put("executionDepth", constraints.execution_depth().into());

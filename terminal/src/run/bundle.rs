@@ -50,11 +50,13 @@ pub fn parts(result: &Value, width: usize) -> Parts {
         (Some(made), _) => {
             let table = result["acceptance-report"].as_array();
             let table = table.and_then(|report| acceptance(report, width));
-            let report = [Some(quality(result)), table];
+            let is_made = Verdict::of(result) != Verdict::Failed;
+            // Nothing meets a criterion where nothing was made.
+            let report = [Some(quality(result)), table.filter(|_| is_made)];
             let report: Vec<String> = report.into_iter().flatten().collect();
-            let made = match Verdict::of(result) {
-                Verdict::Failed => made_of(made).beside(),
-                _ => made_of(made),
+            let made = match is_made {
+                false => made_of(made).beside(),
+                true => made_of(made),
             };
             Parts {
                 report: report.join("\n\n"),

@@ -126,6 +126,38 @@ fn wishes_that_the_result_passes_over_are_named_first_and_not_met() {
     }
 }
 
+/// spec: ORC-2.4
+#[test]
+fn what_nobody_reviewed_is_not_said_to_be_not_met() {
+    let gap = "the output of schedule was not reviewed";
+    let mut bundle = json!({"result": {"post": "Hi"}, "quality": {"met": false, "score": 0.9, "threshold": 0.7,
+        "notReviewed": gap, "explanation": gap},
+        "acceptance-report": [{"criterion": "c", "verdict": "pass", "evidence": "1"}]});
+    let told = |bundle: &Value| parts(bundle, 100).report;
+    let first = |told: &str| told.lines().next().map(str::to_owned);
+    let part = format!(
+        "verdict  1 of 1 criteria is met as far as anything was reviewed; {gap}: this is the best there is"
+    );
+    assert_eq!(first(&told(&bundle)), Some(part));
+    assert!(!told(&bundle).contains("because"), "it is said already");
+    bundle["acceptance-report"] = json!([]);
+    bundle["quality"]["notReviewed"] = json!("nothing was reviewed");
+    let nothing = "verdict  nothing was reviewed: this is the best there is";
+    assert_eq!(first(&told(&bundle)).as_deref(), Some(nothing));
+    assert_eq!(Verdict::of(&bundle).code(), 3);
+}
+
+/// spec: ORC-2.4
+#[test]
+fn where_nothing_was_made_nothing_is_called_met() {
+    let bundle = json!({"result": null, "quality": {"met": false, "made": false, "score": 0.9, "threshold": 0.7},
+        "acceptance-report": [{"criterion": "says when", "verdict": "pass", "evidence": "1"}]});
+    let report = parts(&bundle, 100).report;
+    assert!(report.starts_with("verdict  nothing was made"), "{report}");
+    assert!(!report.contains("met"), "{report}");
+    assert_eq!(Verdict::of(&bundle).code(), 1);
+}
+
 /// The reason is not told again where the verdict is all of it.
 ///
 /// spec: ORC-2.4

@@ -182,6 +182,7 @@ pub(super) fn quality(bundle: &Value) -> String {
     let untaken = texts("notTaken").into_iter();
     let untaken: Vec<String> = untaken.map(|key| format!("payload.{key}")).collect();
     let untaken = untaken.join(", ");
+    let not_reviewed = quality["notReviewed"].as_str();
     let verdict = match (Verdict::of(bundle), criteria.in_words()) {
         (Verdict::Met, _) => {
             "all constraints are met; the objective's own words were not checked as criteria"
@@ -214,6 +215,14 @@ pub(super) fn quality(bundle: &Value) -> String {
                 false => format!("; nobody took {untaken}"),
             };
             format!("{none}{words}{untaken}: this is the best there is")
+        }
+        // Nobody found that anything is not met.
+        (_, words) if let Some(gap) = not_reviewed => {
+            let words = words.map(|words| format!("{words} as far as anything was reviewed; "));
+            format!(
+                "{}{gap}: this is the best there is",
+                words.unwrap_or_default()
+            )
         }
         (_, Some(words)) => {
             format!("{words}, but the constraints are NOT met: this is the best there is")
@@ -268,7 +277,8 @@ pub(super) fn quality(bundle: &Value) -> String {
     for (label, field) in [("summary", "summary"), ("because", "explanation")] {
         let text = quality[field].as_str().unwrap_or_default().trim();
         // An explanation that the verdict is.
-        let is_said = label == "because" && criteria.is_said_by(text);
+        let is_gap = not_reviewed.is_some_and(|gap| text == gap && verdict.contains(gap));
+        let is_said = label == "because" && (criteria.is_said_by(text) || is_gap);
         if !text.is_empty() && !is_said {
             lines.push(format!("{label:<9}{text}"));
         }
