@@ -80,11 +80,13 @@ pub(super) fn unknown_part(names: &[&str]) -> Option<String> {
 /// The names that the words address ("ask NAME to …", "ask NAME and NAME for …", "@NAME …"), in their order. Only the head of
 /// a clause addresses, and nothing does in quotation marks or behind a colon: what stands there is material.
 pub(super) fn addressed(words: &str) -> Vec<&str> {
-    let instruction = words.split(": ").next().unwrap_or_default();
+    let (instruction, behind) = words.split_once(": ").unwrap_or((words, ""));
     let mut found = Vec::new();
-    for (number, outside) in instruction.split(['"', '“', '”']).enumerate() {
+    let mut pieces = instruction.split(['"', '“', '”']).enumerate().peekable();
+    while let Some((number, outside)) = pieces.next() {
+        let has_material = pieces.peek().is_some() || !behind.is_empty();
         if number % 2 == 0 {
-            in_clauses(outside, &mut found);
+            in_clauses(outside, has_material, &mut found);
         }
     }
     let first = words.trim_start().strip_prefix('@');
@@ -92,13 +94,14 @@ pub(super) fn addressed(words: &str) -> Vec<&str> {
     found
 }
 
-fn in_clauses<'w>(words: &'w str, found: &mut Vec<&'w str>) {
+/// `has_material` says that material follows the words.
+fn in_clauses<'w>(words: &'w str, has_material: bool, found: &mut Vec<&'w str>) {
     let tokens: Vec<&str> = words.split_whitespace().collect();
     let mut is_head = true;
     for (at, token) in tokens.iter().enumerate() {
         let word = plain(token);
         if is_head && word == "ask" {
-            found.extend(names(&tokens[at + 1..]));
+            found.extend(names(&tokens[at + 1..], has_material));
         }
         let ends = token.ends_with([',', ';', '.', '!', '?']);
         is_head =
@@ -106,8 +109,8 @@ fn in_clauses<'w>(words: &'w str, found: &mut Vec<&'w str>) {
     }
 }
 
-/// The names up to where the errand begins; none if something else stands between.
-fn names<'w>(tokens: &[&'w str]) -> Vec<&'w str> {
+/// The names up to where the errand begins, or the material; none if something else stands between.
+fn names<'w>(tokens: &[&'w str], has_material: bool) -> Vec<&'w str> {
     let mut names = Vec::new();
     let mut is_name_next = true;
     for token in tokens {
@@ -127,7 +130,10 @@ fn names<'w>(tokens: &[&'w str]) -> Vec<&'w str> {
             }
         }
     }
-    Vec::new()
+    match has_material && !is_name_next {
+        true => names,
+        false => Vec::new(),
+    }
 }
 
 /// The name that a word is; none if it stands for anybody.
@@ -159,6 +165,8 @@ mod tests {
             ("@ghost fix it", &["ghost"]),
             ("ask botanist which plants like shade", &["botanist"]),
             ("ask somebody to sing, then ask them for more", &[]),
+            ("ask bob and the critic \"rain\"", &["bob", "critic"]),
+            ("please ask bob: rain", &["bob"]),
             ("tell the neighbours about it", &[]),
             ("ask what to do", &[]),
             ("ask the best of all writers to sing", &[]),

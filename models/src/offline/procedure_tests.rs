@@ -406,14 +406,23 @@ fn steps_are_not_done_for_words_that_address_somebody_who_is_nobody() {
         });
         request
     };
-    let Answer::Text(text, undone) = answer(&by_editor("ask ghost to write about rain")) else {
-        panic!("nobody is to be asked");
-    };
-    assert!(text.starts_with("I know no agent called ghost"), "{text}");
-    for name in ["researcher", "article-writer", "critic"] {
-        assert!(text.contains(&format!("- agent_{name}")), "{name}: {text}");
+    for words in [
+        "ask ghost to write about rain",
+        "ask ghost \"rain\"",
+        "@ghost rain",
+        // The instructions' words are no names.
+        "ask the lead to write about rain",
+        "write agent_ghost about rain",
+    ] {
+        let Answer::Text(text, undone) = answer(&by_editor(words)) else {
+            panic!("nobody is to be asked: {words}");
+        };
+        assert!(text.starts_with("I know no agent called "), "{text}");
+        for name in ["researcher", "article-writer", "critic"] {
+            assert!(text.contains(&format!("- agent_{name}")), "{name}: {text}");
+        }
+        assert_eq!(undone, Some(crate::Undone::All));
     }
-    assert_eq!(undone, Some(crate::Undone::All));
     let own = by_editor("ask editor-7 to write about rain");
     assert_eq!(calls(&own)[0].name, "agent_researcher");
 }

@@ -58,17 +58,20 @@ fn nobody<'t>(request: &Request, turn: &'t Turn<'_>) -> Vec<&'t str> {
     let cards = known.cards();
     let is_for_agents = request.tools.iter().any(|tool| tool.agent.is_some());
     let addressed = addressed(&turn.words);
-    // Instructions speak of the one whom they are for.
+    // Where it is not known who that is, the instructions speak of it.
     let instructions = instructions(request);
     let own = Card {
         id: request.asker_id(),
-        description: &instructions,
+        description: match request.asker {
+            Some(_) => "",
+            None => &instructions,
+        },
         ..Card::default()
     };
     let is_own = |name: &&str| goes_by(&own, name);
     let is_known = |name: &&str| cards.iter().any(|card| goes_by(card, name));
     let is_for_this = match request.asker {
-        Some(_) => !addressed.is_empty() && !addressed.iter().any(is_own),
+        Some(_) => !addressed.iter().any(is_own),
         None => addressed.first().is_some_and(is_known),
     };
     let is_outright = stated_call(request, turn).is_some();

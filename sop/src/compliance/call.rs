@@ -18,6 +18,8 @@ pub struct Call {
     pub turn: u32,
     /// `working`, `completed`, `failed`, or another state of its task.
     pub state: String,
+    /// True if it says of itself that it did nothing.
+    pub gave_nothing: bool,
     /// Time at which it went out, in milliseconds since 1970.
     pub begun_ms: u64,
     /// Time at which it came back.
@@ -65,6 +67,7 @@ fn unsent() -> Call {
         inputs: Value::Null,
         turn: 0,
         state: "working".to_owned(),
+        gave_nothing: false,
         begun_ms: 0,
         ended_ms: None,
         passage: 0,

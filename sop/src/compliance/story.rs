@@ -197,6 +197,19 @@ impl Story {
         story
     }
 
+    /// The model calls an agent, which says that it did nothing.
+    pub(super) fn does_nothing_of(self, agent: &str, task: &str) -> Self {
+        let mut story = self.calls(&[(agent, task)]);
+        if let Some(RunEvent::StepEnded {
+            result: StepResult::DelegationEnded(ended),
+            ..
+        }) = story.events.last_mut()
+        {
+            ended.data = vec![json!({"partial": true, "undone": "all", "results": []})];
+        }
+        story
+    }
+
     /// The model wants to call something, and it does not go out.
     pub(super) fn refused(mut self, tool: &str) -> Self {
         self.ask(&[(tool, "please")], "");

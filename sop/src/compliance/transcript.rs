@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use agenthub_sdk::{
     model::{Completion, PromptMessage, PromptPart, PromptRole},
     runs::{
-        RunEvent, RunOutcome, StepId, StepRequest, StepResult,
+        RunEvent, RunOutcome, Shortfall, StepId, StepRequest, StepResult,
         model::Undone,
         tool_loop::{AvailableTool, Input},
     },
@@ -325,10 +325,12 @@ impl<'a> Writing<'a> {
             _ => return,
         };
         let call = &mut self.out.calls[at];
-        if let StepResult::DelegationEnded(ended) = result
-            && !ended.agent.is_empty()
-        {
-            call.agent.get_or_insert_with(|| ended.agent.clone());
+        if let StepResult::DelegationEnded(ended) = result {
+            let shortfall = Shortfall::of(&ended.data);
+            call.gave_nothing = shortfall.is_some_and(|shortfall| shortfall.is_nothing());
+            if !ended.agent.is_empty() {
+                call.agent.get_or_insert_with(|| ended.agent.clone());
+            }
         }
         state.clone_into(&mut call.state);
         call.ended_ms = Some(at_ms);

@@ -39,9 +39,9 @@ impl Order {
             return Checked::Decided(CheckResult::not_checked(evidence));
         }
         let call = seen.call.and_then(|at| transcript.calls.get(at));
-        // A call that came back was made, whatever became of the rest.
+        // A call that gave something was made, whatever became of the rest.
         let is_shown = match seen.holds {
-            true => call.is_some_and(|call| call.state == "completed"),
+            true => call.is_some_and(|call| call.state == "completed" && !call.gave_nothing),
             false => seen.is_lasting,
         };
         if let Some(why) = nothing_done::why(transcript).filter(|_| !is_shown) {
