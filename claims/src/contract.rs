@@ -26,6 +26,7 @@ pub(crate) async fn keeps_its_promises(store: &ClaimStore) {
     refuses_what_is_too_long(store).await;
     notices_what_changed(store).await;
     refuses_claims_of_others(store).await;
+    keeps_records(store).await;
     puts_streams(store).await;
     leaves_nothing_of_failed_streams(store).await;
     sweeps(store).await;
@@ -65,6 +66,31 @@ async fn keeps_the_same_content_once(store: &ClaimStore) {
     assert_eq!(repeated.expect("it is put"), one);
     assert_eq!(other.expect("it is put").content_type(), &json);
     assert_eq!(count(store).await, before + 1);
+}
+
+async fn keeps_records(store: &ClaimStore) {
+    let found = async |key| store.recorded(key).await.expect("it works");
+    assert_eq!(found("a/key, of any form").await, None);
+    let now = SystemTime::now();
+    for (key, at) in [
+        ("a/key, of any form", now),
+        ("yesterday", now - DAY),
+        ("long ago", now - 5 * DAY),
+    ] {
+        let kept = store.record_at(at, key, "done".into()).await;
+        kept.expect("it is kept");
+    }
+    assert_eq!(found("a/key, of any form").await, Some("done".into()));
+    assert_eq!(found("yesterday").await, Some("done".into()));
+    assert_eq!(found("long ago").await, None);
+    assert_eq!(found("another").await, None);
+    store
+        .record("yesterday", "done again".into())
+        .await
+        .expect("it is kept");
+    assert_eq!(found("yesterday").await, Some("done again".into()));
+    let swept = store.sweep(3 * DAY, 100, |_| true).await;
+    assert_eq!(swept.expect("it is swept").removed, 1, "the old record");
 }
 
 async fn refuses_what_is_too_long(store: &ClaimStore) {

@@ -7,6 +7,8 @@
 //! Objects go by days. [`ClaimStore::sweep`] removes objects of days that are over for longer than the retention, and no put writes to
 //! such a day: content that is needed again is an object of today. So nothing that was just put is ever removed, and no lock is needed for that.
 //!
+//! A store also keeps [records](ClaimStore::record), by which whoever repeats something after a crash knows that it was done.
+//!
 //! A store is a folder, memory, or, as features of this crate, S3 (`aws`), Google Cloud Storage (`gcp`) or Azure Blob Storage (`azure`).
 
 mod claim_check;
@@ -15,6 +17,7 @@ mod day;
 mod error;
 mod folder;
 mod opening;
+mod records;
 #[cfg(feature = "remote")]
 mod retry_after;
 mod store;

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use futures_util::{StreamExt, stream};
 use object_store::{ObjectMeta, path::Path};
 
-use crate::{ClaimError, ClaimStore, Digest, claim_check::Name, day::Day, folder};
+use crate::{ClaimError, ClaimStore, Digest, claim_check::Name, day::Day, folder, records::RECORD};
 
 /// How the names of uploads begin that are not whole yet.
 pub(crate) const UPLOAD: &str = "upload-";
@@ -132,7 +132,7 @@ enum Standing {
 
 fn standing(day: Day, object: &ObjectMeta, is_needed: impl Fn(Digest) -> bool) -> Standing {
     let file = object.location.filename().unwrap_or_default();
-    if file.starts_with(UPLOAD) {
+    if file.starts_with(UPLOAD) || file.starts_with(RECORD) {
         return Standing::Removable;
     }
     match format!("{day}/{file}").parse::<Name>() {

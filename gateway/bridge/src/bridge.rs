@@ -1,8 +1,9 @@
 //! One task after the other: look up, ask, store, publish, acknowledge.
 
 use std::{
+    collections::HashMap,
     fmt,
-    sync::Arc,
+    sync::{Arc, Mutex as StdMutex, PoisonError, Weak},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -16,7 +17,10 @@ use agenthub_bus::{
 };
 use agenthub_claims::{ClaimCheck, ClaimError, ClaimStore};
 use agenthub_sdk::runs::breakers::{Breaker, Breakers};
+use bytes::Bytes;
+use serde_json::json;
 use tokio::{
+    sync::Mutex,
     task::JoinSet,
     time::{sleep, timeout},
 };
@@ -25,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     answer::{Answer, Unsuccessful},
     content::{content_of, message_of as input_of},
-    directory::Directory,
+    directory::{Directory, NotFound},
     failing::{message_of, shortened},
     publishing::{Stream, publish_result},
 };
@@ -33,7 +37,10 @@ use crate::{
 /// Time for tasks that are at work to end when a bridge is told to stop.
 const DRAIN: Duration = Duration::from_secs(4);
 
-/// Pause before a store that failed is asked again.
+/// Further tries of getting a card.
+const CARD_TRIES: u32 = 4;
+
+/// Pause before a store, a hub or a card is asked for again.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Asks a store again for as long as its failures pass: an answer of an agent is nowhere else yet. A macro, as futures of async closures cannot be
@@ -79,6 +86,24 @@ pub struct Bridge(Arc<Parts>);
 struct Parts {
     settings: Settings,
     breakers: Breakers,
+    in_hand: InHand,
+}
+
+/// Locks of tasks that are in hand, by their ids.
+#[derive(Debug, Default)]
+struct InHand(StdMutex<HashMap<String, Weak<Mutex<()>>>>);
+
+impl InHand {
+    fn of(&self, task_id: &str) -> Arc<Mutex<()>> {
+        let mut tasks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.retain(|_, lock| lock.strong_count() > 0);
+        if let Some(lock) = tasks.get(task_id).and_then(Weak::upgrade) {
+            return lock;
+        }
+        let lock = Arc::default();
+        tasks.insert(task_id.to_owned(), Arc::downgrade(&lock));
+        lock
+    }
 }
 
 /// An agent that has not answered, after all tries, five times in a row is left alone for half a minute.
@@ -99,6 +124,7 @@ impl Bridge {
         Self(Arc::new(Parts {
             settings,
             breakers: Breakers::default(),
+            in_hand: InHand::default(),
         }))
     }
 
@@ -146,21 +172,43 @@ impl Bridge {
         ended
     }
 
-    /// Carries a task out and publishes its result. May be cancelled and repeated: the agent is asked with the same message id.
+    /// Carries a task out and publishes its result. May be cancelled and repeated: a task that has a result is not carried out again, and an agent
+    /// that is asked again is asked with the same message id.
     pub(crate) async fn handle(&self, task: &TaskRequest, trace: Option<String>) {
-        let Ended { output, error } = self.carry_out(task, trace.clone()).await;
-        let result = TaskResult {
-            run_id: task.run_id.clone(),
-            task_id: task.task_id.clone(),
-            status: match error {
-                None => Outcome::Completed,
-                Some(_) => Outcome::Failed,
-            },
-            output_claim_check: output.map(|claim| claim.to_string()),
-            correlation_id: task.correlation_id.clone(),
-            error_message: error.map(shortened),
+        // What a task comes to twice at the same time, it comes to once.
+        let alone = self.0.in_hand.of(&task.task_id);
+        let _alone = alone.lock().await;
+        let result = match self.earlier_result(task).await {
+            Some(result) => result,
+            None => {
+                let ended = self.carry_out(task, trace.clone()).await;
+                let result = result_of(task, ended);
+                self.record(&result).await;
+                result
+            }
         };
         publish_result(&self.0.settings.bus, result, trace).await;
+    }
+
+    /// The result that a bridge had for this task before it died, or before it could say so to the bus.
+    async fn earlier_result(&self, task: &TaskRequest) -> Option<TaskResult> {
+        let found = patiently!(self.0.settings.claims.recorded(&record_of(&task.task_id)));
+        match found {
+            Ok(found) => serde_json::from_slice(&found?).ok(),
+            Err(error) => {
+                tracing::warn!(task_id = task.task_id, %error, "it is not known whether a task has a result");
+                None
+            }
+        }
+    }
+
+    async fn record(&self, result: &TaskResult) {
+        let value = Bytes::from(json!(result).to_string());
+        let key = record_of(&result.task_id);
+        let kept = patiently!(self.0.settings.claims.record(&key, value.clone()));
+        if let Err(error) = kept {
+            tracing::warn!(task_id = result.task_id, %error, "a task may be carried out again after a crash");
+        }
     }
 
     async fn carry_out(&self, task: &TaskRequest, trace: Option<String>) -> Ended {
@@ -198,8 +246,27 @@ impl Bridge {
         )
         .map_err(|error| format!("cannot read the input: {error}"))?;
         let message = input_of(content, claim.content_type())?;
-        let remote = self.0.settings.directory.find(&task.agent_name).await;
-        Ok((remote.map_err(|error| error.to_string())?, message))
+        Ok((self.find(&task.agent_name).await?, message))
+    }
+
+    /// The agent, once the hub can be asked for it, and the agent for its card.
+    async fn find(&self, name: &str) -> Result<Remote, String> {
+        let mut tries = 0;
+        loop {
+            let error = match self.0.settings.directory.find(name).await {
+                Ok(remote) => return Ok(remote),
+                Err(error) => error,
+            };
+            match &error {
+                NotFound::Hub(_) => {}
+                NotFound::Card { failure, .. } if failure.is_of_health() && tries < CARD_TRIES => {
+                    tries += 1;
+                }
+                _ => return Err(error.to_string()),
+            }
+            tracing::warn!(agent = name, %error, "a task waits for its agent");
+            sleep(PAUSE).await;
+        }
     }
 
     /// Asks the agent, if its breaker lets the task through.
@@ -297,6 +364,25 @@ impl Bridge {
             }
         }
     }
+}
+
+fn result_of(task: &TaskRequest, Ended { output, error }: Ended) -> TaskResult {
+    TaskResult {
+        run_id: task.run_id.clone(),
+        task_id: task.task_id.clone(),
+        status: match error {
+            None => Outcome::Completed,
+            Some(_) => Outcome::Failed,
+        },
+        output_claim_check: output.map(|claim| claim.to_string()),
+        correlation_id: task.correlation_id.clone(),
+        error_message: error.map(shortened),
+    }
+}
+
+/// Key of the record of a task's result.
+fn record_of(task_id: &str) -> String {
+    format!("result of {task_id}")
 }
 
 /// Tells a breaker how a call came back when it is dropped; one that broke off says nothing of the agent.

@@ -2,7 +2,10 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
     time::Duration,
 };
 
@@ -26,7 +29,7 @@ use tokio::{net::TcpListener, task::JoinSet, time::timeout};
 
 use crate::{Bridge, Directory, NotFound, Settings, directory::remote};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The next answers of the agent, and what it was sent.
 #[derive(Debug, Default)]
@@ -40,11 +43,19 @@ struct Script {
 struct One {
     url: String,
     connector: Connector,
+    /// Times that the hub is away.
+    away: AtomicUsize,
 }
 
 #[async_trait]
 impl Directory for One {
     async fn find(&self, name: &str) -> Result<Remote, NotFound> {
+        let is_away = self
+            .away
+            .fetch_update(SeqCst, SeqCst, |times| times.checked_sub(1));
+        if is_away.is_ok() {
+            return Err(NotFound::Hub("it starts again".to_owned()));
+        }
         if name != "writer" {
             return Err(NotFound::Unknown(name.to_owned()));
         }
@@ -62,6 +73,7 @@ struct World {
     bus: Arc<MemoryBus>,
     claims: ClaimStore,
     script: Arc<Script>,
+    directory: Arc<One>,
     _serving: JoinSet<()>,
 }
 
@@ -91,10 +103,15 @@ impl World {
         });
         let bus = Arc::new(MemoryBus::default());
         let claims = ClaimStore::open("memory:///").expect("a store");
+        let directory = Arc::new(One {
+            url,
+            connector,
+            away: AtomicUsize::new(0),
+        });
         let bridge = Bridge::new(Settings {
             bus: bus.clone(),
             claims: claims.clone(),
-            directory: Arc::new(One { url, connector }),
+            directory: directory.clone(),
             largest_input: 1 << 20,
         });
         Self {
@@ -102,6 +119,7 @@ impl World {
             bus,
             claims,
             script,
+            directory,
             _serving: serving,
         }
     }
@@ -138,9 +156,13 @@ impl World {
     }
 
     async fn result_of(&self, agent: &str, input: &str) -> TaskResult {
+        self.result_as("task-1", agent, input).await
+    }
+
+    async fn result_as(&self, id: &str, agent: &str, input: &str) -> TaskResult {
         let task = TaskRequest {
             run_id: "run-1".into(),
-            task_id: "task-1".into(),
+            task_id: id.into(),
             agent_name: agent.into(),
             input_claim_check: input.into(),
             correlation_id: "correlation-1".into(),
@@ -149,11 +171,11 @@ impl World {
         timeout(PATIENCE, handled).await.expect("it is handled");
         let all = self.published(RESULTS);
         let last = all.last().expect("a result");
-        assert_eq!(last.id, "task-1.result");
+        assert_eq!(last.id, format!("{id}.result"));
         assert_eq!(last.key, "run-1");
         assert_eq!(last.headers["traceparent"], "00-trace");
         let result: TaskResult = read(last).expect("it fits its schema");
-        assert_eq!(result.task_id, "task-1");
+        assert_eq!(result.task_id, id);
         assert_eq!(result.run_id, "run-1");
         // spec: EXE-7.4
         assert_eq!(result.correlation_id, "correlation-1");
@@ -213,6 +235,29 @@ async fn an_answer_is_stored_and_its_claim_check_published() {
     assert_eq!(message["parts"][0]["text"], "write");
 }
 
+/// spec: EXE-5.2
+#[tokio::test(start_paused = true)]
+async fn a_task_waits_for_a_hub_that_is_away() {
+    let world = World::start(false).await;
+    world.directory.away.store(20, SeqCst);
+    world.answers(200, &said("a poem"));
+    let result = world.result("writer", "write").await;
+    assert_eq!(result.status, Outcome::Completed);
+}
+
+/// A task comes again after a crash, or where its executor has published it again.
+///
+/// spec: EXE-4.3
+#[tokio::test]
+async fn a_task_that_comes_again_is_not_carried_out_again() {
+    let world = World::start(false).await;
+    world.answers(200, &said("a poem"));
+    let first = world.result("writer", "write").await;
+    let again = world.result("writer", "write").await;
+    assert_eq!(first, again);
+    assert_eq!(world.requests().len(), 1);
+}
+
 /// spec: EXE-5.5
 #[tokio::test]
 async fn transient_failures_are_tried_again_with_the_same_message() {
@@ -253,21 +298,27 @@ async fn an_error_of_the_agent_is_a_failed_result_with_its_status() {
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_does_not_answer_again_and_again_is_left_alone() {
     let world = World::start(false).await;
+    let mut ids = (1..).map(|n| format!("task-{n}"));
+    let plain = "text/plain".parse().expect("a content type");
+    let input = world.claims.put("write".into(), &plain).await;
+    let input = input.expect("it is put").to_string();
+    let mut why = async || {
+        let id = ids.next().expect("there is no end of them");
+        world.result_as(&id, "writer", &input).await.error_message
+    };
     for _ in 0..6 {
         world.answers(422, &error(422, "no such metre"));
-        world.result("writer", "write").await;
+        why().await;
     }
     assert_eq!(world.requests().len(), 6);
     for _ in 0..5 {
         for _ in 0..5 {
             world.answers(503, &error(503, "broken"));
         }
-        let why = world.result("writer", "write").await.error_message;
-        assert_eq!(why.as_deref(), Some("HTTP 503: broken"));
+        assert_eq!(why().await.as_deref(), Some("HTTP 503: broken"));
     }
     assert_eq!(world.requests().len(), 6 + 25);
-    let why = world.result("writer", "write").await.error_message;
-    let why = why.expect("a reason");
+    let why = why().await.expect("a reason");
     assert!(why.contains("is not asked for"), "{why}");
     assert_eq!(world.requests().len(), 6 + 25);
 }
@@ -292,8 +343,8 @@ async fn a_task_that_cannot_be_sent_fails_with_the_reason() {
     let unknown = world.result("nobody", "write").await;
     let why = unknown.error_message.expect("a reason");
     assert!(why.contains("no agent \"nobody\" is on the hub"), "{why}");
-    for input in ["nonsense", "s3://elsewhere/claim"] {
-        let unreadable = world.result_of("writer", input).await;
+    for (id, input) in [("task-2", "nonsense"), ("task-3", "s3://elsewhere/claim")] {
+        let unreadable = world.result_as(id, "writer", input).await;
         let why = unreadable.error_message.expect("a reason");
         assert!(why.contains("cannot read the input"), "{why}");
     }
