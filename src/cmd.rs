@@ -27,8 +27,8 @@ use crate::{
     settings::Settings,
 };
 
-/// Log filter of servers and agents if nothing else was said.
-const SERVER_LEVEL: &str = "info";
+/// Log filter of servers and agents if nothing else was said. What `rdkafka::client` says of a Kafka that is away, twice a second, `librdkafka` says once.
+const SERVER_LEVEL: &str = "info,rdkafka::client=off";
 
 /// Log filter of commands that end by themselves.
 const CLIENT_LEVEL: &str = "warn";
