@@ -3,16 +3,13 @@
 use std::{ffi::OsString, path::Path, sync::Arc, time::Duration};
 
 use agenthub_sdk::{RunningAgent, durable::Telemetry};
-use agenthub_workflow::{
-    executors::{Place, Program, Spawn, Supervisor, recorder},
-    over_bus::ResultReader,
-};
+use agenthub_workflow::executors::{Place, Program, Spawn, Supervisor, recorder};
 use anyhow::{Context, bail};
 
 use crate::{
     cli::{Executors, MaxExecutors},
     journal::Kept,
-    kafka::Kafka,
+    kafka::{Kafka, Results},
     settings::Settings,
 };
 
@@ -32,7 +29,7 @@ pub(crate) struct Executing {
     agent: RunningAgent,
     supervisor: Supervisor,
     /// Reads results of steps that go over Kafka.
-    results: Option<ResultReader>,
+    results: Option<Results>,
     /// The files are this process's until the end.
     _kept: Kept,
 }

@@ -1,5 +1,7 @@
 //! Kafka, where the settings name one.
 
+mod sweeping;
+
 use std::{path::absolute, sync::Arc};
 
 use agenthub_bus::{Bus, Groups};
@@ -10,6 +12,7 @@ use agenthub_workflow::over_bus::{BusRoute, ResultReader};
 use anyhow::Context as _;
 use url::Url;
 
+pub(crate) use self::sweeping::Sweeper;
 use crate::settings::Settings;
 
 /// A Kafka, and the store of what its messages name.
@@ -18,6 +21,21 @@ pub(crate) struct Kafka {
     pub(crate) bus: Arc<dyn Bus>,
     pub(crate) groups: Arc<dyn Groups>,
     pub(crate) claims: ClaimStore,
+    claims_days: Option<u32>,
+}
+
+/// The reader of results of a process's runs, and who looks after claim checks there. [`stop`](Self::stop) it.
+#[derive(Debug)]
+pub(crate) struct Results {
+    reader: ResultReader,
+    _sweeper: Sweeper,
+}
+
+impl Results {
+    /// Stops reading.
+    pub(crate) async fn stop(self) {
+        self.reader.stop().await;
+    }
 }
 
 impl Kafka {
@@ -37,6 +55,7 @@ impl Kafka {
             bus,
             groups,
             claims,
+            claims_days: settings.claims_days,
         }))
     }
 
@@ -51,9 +70,17 @@ impl Kafka {
         route: &BusRoute,
         instance: &str,
         journal: Arc<dyn Journal>,
-    ) -> ResultReader {
+    ) -> Results {
         let group = format!("agenthub.results.{instance}");
-        ResultReader::start(route, Arc::clone(&self.groups), group, journal)
+        Results {
+            reader: ResultReader::start(route, Arc::clone(&self.groups), group, journal),
+            _sweeper: self.sweeper(),
+        }
+    }
+
+    /// Removes old claim checks as long as it lives.
+    pub(crate) fn sweeper(&self) -> Sweeper {
+        Sweeper::start(&self.claims, self.claims_days)
     }
 }
 
@@ -63,9 +90,16 @@ async fn connected(settings: &Settings) -> anyhow::Result<Option<(Arc<dyn Bus>, 
     let Some(kafka) = settings.kafka.of_bus().map_err(wrong)? else {
         return Ok(None);
     };
-    let servers = kafka.servers.clone();
+    let place = match &kafka.sasl {
+        None => kafka.servers.clone(),
+        // A server that does not take a login closes the connection without a word.
+        Some(sasl) => format!(
+            "{} as {} (is that login right?)",
+            kafka.servers, sasl.username
+        ),
+    };
     let bus = agenthub_bus::KafkaBus::connect(kafka).await;
-    let bus = bus.with_context(|| format!("cannot use the Kafka at {servers}"))?;
+    let bus = bus.with_context(|| format!("cannot use the Kafka at {place}"))?;
     Ok(Some((Arc::new(bus.clone()), Arc::new(bus))))
 }
 

@@ -92,6 +92,9 @@ pub(crate) struct Settings {
     /// URL of the store of claim checks; a folder in the data folder if none is named.
     #[serde(default)]
     pub(crate) claims: Option<String>,
+    /// Days for which claim checks are kept, if that was said; 0 is for ever.
+    #[serde(default)]
+    pub(crate) claims_days: Option<u32>,
     /// Settings of the bridge to agents over HTTP.
     #[serde(default)]
     pub(crate) bridge: Bridge,

@@ -6,7 +6,6 @@ use agenthub_agents::{echo, qa, strategy, writer};
 use agenthub_sdk::{
     AgentBuilder, RunningAgent, durable::Telemetry, hub::Directory, model::LanguageModel,
 };
-use agenthub_workflow::over_bus::ResultReader;
 use anyhow::Context;
 use futures_util::future::{Either, join_all, try_join_all};
 
@@ -14,7 +13,7 @@ use crate::{
     cli::Executors,
     executing::{Executing, Form},
     journal::Kept,
-    kafka::Kafka,
+    kafka::{Kafka, Results},
     settings::Settings,
 };
 
@@ -57,7 +56,7 @@ pub(crate) struct Team {
     /// The executors of workflows, where these are processes.
     executing: Option<Executing>,
     /// Reads results of steps that go over Kafka, where executors are tasks.
-    results: Option<ResultReader>,
+    results: Option<Results>,
     /// The files of their runs are this process's until the end.
     _kept: Vec<Kept>,
 }

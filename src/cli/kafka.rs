@@ -14,6 +14,9 @@ pub(crate) struct Kafka {
     /// Store of inputs and outputs, the same for executors and bridges: file:///DIR, s3://BUCKET/PREFIX, gs://… or az://… [default: claims in the data folder]
     #[arg(long, value_name = "URL")]
     pub(crate) claims: Option<String>,
+    /// Days for which inputs and outputs are kept there; 0 is for ever [default: 30]
+    #[arg(long, value_name = "N")]
+    pub(crate) claims_days: Option<u32>,
 }
 
 impl Kafka {
@@ -22,6 +25,7 @@ impl Kafka {
         Layer {
             kafka: self.layer(),
             claims: self.claims.clone(),
+            claims_days: self.claims_days,
             ..layer
         }
     }

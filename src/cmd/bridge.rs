@@ -59,6 +59,7 @@ pub(super) async fn run(args: &cli::Bridge, settings: &Settings) -> anyhow::Resu
         in_flight: args.at_once.into(),
         ..Group::new(GROUP, [TASKS])
     };
+    let _sweeper = kafka.sweeper();
     let member = kafka.groups.join(group).await?;
     let (hub, servers) = (&settings.hub, settings.kafka.servers.as_deref());
     let (servers, claims) = (servers.unwrap_or_default(), kafka.claims.url());

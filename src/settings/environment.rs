@@ -48,6 +48,7 @@ pub(super) fn layer(env: Env<'_>) -> anyhow::Result<Layer> {
             ..Kafka::default()
         },
         claims: env("AGENTHUB_CLAIMS"),
+        claims_days: number(env, "AGENTHUB_CLAIMS_DAYS")?,
         executors: executors(env)?,
         max_executors: max_executors(env)?,
         keep_runs: keep_runs(env)?,

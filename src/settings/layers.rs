@@ -45,6 +45,8 @@ pub(crate) struct Layer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) claims: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) claims_days: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) executors: Option<Executors>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) max_executors: Option<MaxExecutors>,
@@ -72,6 +74,7 @@ impl Layer {
             journal: None,
             kafka: Kafka::default(),
             claims: None,
+            claims_days: None,
             executors: None,
             max_executors: None,
             keep_runs: KeepRuns::default(),
