@@ -147,6 +147,40 @@ fn words_that_a_served_workflow_hands_to_nobody_are_named() {
     assert!(listed.contains("completed, in part"), "{listed}");
 }
 
+/// spec: EXE-1.2
+#[test]
+fn words_beside_a_workflow_that_is_sent_are_named() {
+    let (system, _up) = System::up();
+    let sent = |words: &str| {
+        let data = r#"{"workflow": {"steps": {"a": {"agent": "agent_echo", "text": "x"}}}}"#;
+        let args = ["publish", "--to", "workflows", "--wait", "--data", data];
+        system.run(&[&args[..], &[words]].concat(), "")
+    };
+    assert_eq!(sent("").code, Some(0));
+    let beside = sent("only if it rains");
+    assert_eq!(beside.code, Some(3), "{beside:?}");
+    assert!(beside.stderr.contains("“only if it rains”"), "{beside:?}");
+}
+
+/// spec: EXE-1.2, EXE-1.3
+#[test]
+fn a_field_that_no_step_reads_is_told_by_validate_and_by_the_run_that_has_it() {
+    let (system, _up) = System::up();
+    let text = "input:\n  required: [who]\n  properties:\n    who: { type: string }\n    formal: { type: boolean }\nsteps:\n  a: { agent: agent_echo, text: 'hi ${workflow.input.who}' }\n";
+    let file = written(&system, "greet.yaml", text);
+    let validated = system.run(&["workflow", "validate", &file], "");
+    assert_eq!(validated.code, Some(0), "{validated:?}");
+    for part in ["greet.yaml:5:", "no step reads `formal`"] {
+        assert!(validated.stderr.contains(part), "{part}: {validated:?}");
+    }
+    let run = |input: &str| system.run(&["workflow", "run", &file, "--input", input], "");
+    assert_eq!(run(r#"{"who": "Mia"}"#).code, Some(0));
+    let vain = run(r#"{"who": "Mia", "formal": true}"#);
+    assert_eq!(vain.code, Some(3), "{vain:?}");
+    let told = "no step reads `formal` of the input";
+    assert!(vain.stderr.contains(told), "{vain:?}");
+}
+
 /// spec: EXE-3.3
 #[test]
 fn who_is_waited_for_is_said_at_once() {

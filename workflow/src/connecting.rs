@@ -15,6 +15,7 @@ use self::{
 use crate::{
     expression::Expression,
     finding::{At, Finding, within},
+    input_fields::InputFields,
     input_presence::{Presence, presence},
     model::{Call, Graph, Step, SubPlan, Work, Workflow},
     reference::{Reference, Source},
@@ -29,8 +30,8 @@ pub(crate) fn misfits(workflow: &Workflow, offers: &Offers) -> Vec<Finding> {
     Checking::of(workflow, offers).findings
 }
 
-/// Values of the input that steps read, and that may not be given though the workflow can be carried out: whoever starts it has to know. Each
-/// is told once.
+/// Values of the input that steps read, and that may not be given though the workflow can be carried out, and those that may be given though no
+/// step reads them: whoever starts it has to know. Each is told once.
 pub(crate) fn doubtful_inputs(workflow: &Workflow) -> Vec<Finding> {
     Checking::of(workflow, &Offers::default()).doubts
 }
@@ -68,7 +69,17 @@ impl<'w> Checking<'w> {
             let visible = Visible::of(workflow, offers, &workflow.graph, &[], None);
             checking.references(output, &vec!["output".to_owned()], &visible);
         }
+        checking.unread_inputs();
         checking
+    }
+
+    fn unread_inputs(&mut self) {
+        for field in InputFields::of(self.workflow).unread() {
+            let at = ["input", "properties", field].map(str::to_owned).to_vec();
+            let message = format!("no step reads `{field}`");
+            let help = "read it in a step or in the output, or take it out: who gives it is told that it reached nobody";
+            self.doubts.push(Finding::at(at, message, help).key());
+        }
     }
 
     /// Checks the steps of a workflow or of a loop, with the steps around it and the schema of its items.

@@ -1,4 +1,4 @@
-//! Fields of a workflow's input: those that its schema names, and those that its file reads. A field that is neither would reach nobody.
+//! Fields of a workflow's input: those that its schema names, and those that its file reads. Only the latter reach anybody.
 
 use std::collections::BTreeSet;
 
@@ -27,15 +27,22 @@ const OF_OTHERS: [&str; 4] = [
 /// Fields that an input may have.
 #[derive(Debug, PartialEq)]
 pub(crate) struct InputFields {
-    known: BTreeSet<String>,
-    /// True if the input is read as a whole, or its schema says itself what other fields there may be.
+    /// Those that the schema names.
+    named: BTreeSet<String>,
+    /// Those that the file reads.
+    read: BTreeSet<String>,
+    /// True if the file reads the input as a whole.
+    is_read_whole: bool,
+    /// True if the schema says itself what other fields there may be.
     is_open: bool,
 }
 
 impl InputFields {
     pub(crate) fn of(workflow: &Workflow) -> Self {
         let mut fields = Self {
-            known: BTreeSet::new(),
+            named: BTreeSet::new(),
+            read: BTreeSet::new(),
+            is_read_whole: false,
             is_open: false,
         };
         fields.of_schema(&workflow.input, &workflow.input, 0);
@@ -57,25 +64,48 @@ impl InputFields {
 
     /// True if one of these fields, or any field at all, is known.
     pub(crate) fn knows_any(&self, input: &Map<String, Value>) -> bool {
-        self.is_open || input.keys().any(|field| self.known.contains(field))
+        self.takes_any() || input.keys().any(|field| self.knows(field))
+    }
+
+    /// The fields that the schema names and the file does not read.
+    pub(crate) fn unread(&self) -> impl Iterator<Item = &str> {
+        let unread = self.named.difference(&self.read).map(String::as_str);
+        unread.filter(|_| !self.is_read_whole)
+    }
+
+    /// Says of the fields of an input that reach nobody, each in one line.
+    pub(crate) fn given_in_vain(&self, input: &Map<String, Value>) -> Vec<String> {
+        let is_vain = |name: &&String| !self.is_read_whole && !self.read.contains(*name);
+        let vain = input.keys().filter(is_vain);
+        vain.map(|name| format!("no step reads `{name}` of the input"))
+            .collect()
+    }
+
+    fn knows(&self, field: &str) -> bool {
+        self.named.contains(field) || self.read.contains(field)
+    }
+
+    fn takes_any(&self) -> bool {
+        self.is_open || self.is_read_whole
     }
 
     /// The fields in words: "takes `a` and `b`".
     pub(crate) fn in_words(&self) -> String {
-        let known: Vec<String> = self.known.iter().map(|name| format!("`{name}`")).collect();
-        match (known.is_empty(), self.is_open) {
+        let known = self.named.union(&self.read);
+        let known: Vec<String> = known.map(|name| format!("`{name}`")).collect();
+        match (known.is_empty(), self.takes_any()) {
             (true, false) => "takes no input".to_owned(),
             (true, true) => "takes a JSON object".to_owned(),
             (false, _) => format!("takes {} as data", known.join(", ")),
         }
     }
 
-    /// The fields that reach nobody.
+    /// The fields that are neither named nor read.
     pub(crate) fn faults(&self, input: &Map<String, Value>) -> Vec<InputFault> {
-        let unknown = input.keys().filter(|name| !self.known.contains(*name));
+        let unknown = input.keys().filter(|name| !self.knows(name));
         let fault = |name: &String| {
             let why = "no step reads it, and the workflow's `input` has no such field";
-            let known = self.known.iter().map(String::as_str);
+            let known = self.named.union(&self.read).map(String::as_str);
             let help = match meant(name, known) {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => format!("the workflow {}", self.in_words()),
@@ -85,7 +115,7 @@ impl InputFields {
                 why: format!("{why}; {help}"),
             }
         };
-        match self.is_open {
+        match self.takes_any() {
             true => Vec::new(),
             false => unknown.map(fault).collect(),
         }
@@ -100,11 +130,11 @@ impl InputFields {
         let says = |word: &str| schema.get(word).is_some_and(|said| *said != false);
         self.is_open |= OF_OTHERS.into_iter().any(says);
         let properties = schema["properties"].as_object();
-        self.known
+        self.named
             .extend(properties.into_iter().flat_map(Map::keys).cloned());
         let required = schema["required"].as_array().into_iter().flatten();
         let required = required.filter_map(Value::as_str).map(str::to_owned);
-        self.known.extend(required);
+        self.named.extend(required);
         let named = schema["$ref"].as_str();
         let named = named.and_then(|name| root.pointer(name.strip_prefix('#')?));
         let lists = ["allOf", "anyOf", "oneOf"].into_iter();
@@ -143,8 +173,8 @@ impl InputFields {
 
     fn read(&mut self, field: Option<&str>) {
         match field {
-            Some(field) => _ = self.known.insert(field.to_owned()),
-            None => self.is_open = true,
+            Some(field) => _ = self.read.insert(field.to_owned()),
+            None => self.is_read_whole = true,
         }
     }
 }
@@ -201,6 +231,29 @@ mod tests {
         assert!(near.starts_with("`fromal`: no step reads it"), "{near}");
         assert!(near.ends_with("did you mean `formal`?"), "{near}");
         assert!(far.contains("`zebra`") && far.contains("takes"), "{far}");
+    }
+
+    #[test]
+    fn a_field_that_the_schema_names_and_no_step_reads_is_given_in_vain() {
+        let document = |text: &str| {
+            json!({
+                "input": { "required": ["who"], "properties": { "who": {}, "formal": {} }, "additionalProperties": true },
+                "steps": { "a": { "agent": "x", "text": text } },
+            })
+        };
+        let told = |text: &str| {
+            let workflow = read(&document(text), None).expect("it is right");
+            let fields = InputFields::of(&workflow);
+            let input = json!({"who": "Mia", "formal": true, "other": 1});
+            let input = input.as_object().cloned().expect("an object");
+            let unread: Vec<String> = fields.unread().map(str::to_owned).collect();
+            (unread, fields.given_in_vain(&input))
+        };
+        let (unread, vain) = told("Hello ${workflow.input.who}");
+        assert_eq!(unread, ["formal"]);
+        let of = |name| format!("no step reads `{name}` of the input");
+        assert_eq!(vain, ["formal", "other"].map(of));
+        assert_eq!(told("Hello ${workflow.input}"), Default::default());
     }
 
     #[test]

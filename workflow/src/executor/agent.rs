@@ -15,6 +15,7 @@ use crate::{
     RUN,
     connecting::Offers,
     input::{InputFault, filled},
+    input_fields::InputFields,
     loading::read,
     over_bus::BusRoute,
     strategy::{Input, SINCE, WorkflowRun, before, outline},
@@ -25,6 +26,7 @@ use super::{
     monitor::Monitor,
     request::RunRequest,
     secrets::secret,
+    taking::cut,
     world::{RunWorld, StepsOverBus},
 };
 
@@ -103,7 +105,17 @@ impl Conductor for Workflows {
         let request: RunRequest = serde_json::from_value(data).map_err(|error| {
             Failure::rejected(format!("this is no request for a workflow: {error}"))
         })?;
-        beginning(task, request, Vec::new())
+        let words = task.message().text();
+        let name = request.workflow.get("name").and_then(Value::as_str);
+        let says_nothing =
+            ["", name.unwrap_or_default(), WorkflowRun::NAME].contains(&words.trim());
+        let unread = (!says_nothing).then(|| {
+            format!(
+                "nobody was handed the words “{}”: {NAME} takes a workflow as data",
+                cut(words.trim())
+            )
+        });
+        beginning(task, request, unread.into_iter().collect())
     }
 
     fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World> {
@@ -132,12 +144,12 @@ impl Conductor for Workflows {
     }
 }
 
-/// The beginning of a run, if workflow and input are right. `unread` are parts of the request that the workflow has no use for, as results of a
-/// shortfall.
+/// The beginning of a run, if workflow and input are right. `unread` says of parts of the request that the workflow has no use for, in a
+/// sentence each.
 pub(super) fn beginning(
     task: &TaskContext,
     request: RunRequest,
-    unread: Vec<Value>,
+    mut unread: Vec<String>,
 ) -> Result<Beginning, Failure> {
     if task.task_id().is_empty() {
         let why = "a run is a task: send the request with a task id";
@@ -151,6 +163,11 @@ pub(super) fn beginning(
     let document = Value::Object(request.workflow);
     let wrong = |faults: Vec<String>| Failure::rejected(faults.join("\n"));
     let workflow = read(&document, Some(&Offers::of(&cards))).map_err(wrong)?;
+    unread.extend(InputFields::of(&workflow).given_in_vain(&request.input));
+    let unread = unread
+        .into_iter()
+        .map(|why| json!({"agent": workflow.name, "state": "completed", "lacks": why}));
+    let unread = unread.collect();
     let input = filled(&workflow, request.input).map_err(|faults| {
         let faults: Vec<String> = faults.iter().map(InputFault::to_string).collect();
         Failure::rejected(format!("the input does not fit: {}", faults.join("; ")))

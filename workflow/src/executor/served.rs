@@ -9,7 +9,7 @@ use agenthub_sdk::{
     runs::{RunId, RunOutcome, Strategy, World, breakers::Breakers, journal::MemoryJournal},
 };
 use agenthub_terminal::file_agent::{FileAgent, sha256, unnumbered};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{
     agent::{CONCURRENCY, beginning, reply},
@@ -149,11 +149,7 @@ impl Conductor for OneWorkflow {
             input,
             ..RunRequest::default()
         };
-        let unread = unread.into_iter().map(|why| {
-            let agent = &*self.served.id;
-            json!({"agent": agent, "state": "completed", "lacks": why})
-        });
-        beginning(task, request, unread.collect())
+        beginning(task, request, unread)
     }
 
     fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World> {

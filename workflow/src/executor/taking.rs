@@ -90,6 +90,11 @@ pub(super) fn taken(workflow: &Workflow, asked: Asked) -> Result<Taken, Failure>
     if let Some(field) = only_text(&workflow.input).filter(|field| !input.contains_key(field))
         && !words.is_empty()
     {
+        let names_it = words.split_whitespace().next();
+        if words != workflow.name && names_it == Some(&workflow.name) {
+            let words = cut(&words);
+            unread.push(format!("nobody read the words “{words}”: they are `{field}` as they are, the workflow's name included"));
+        }
         input.insert(field, std::mem::take(&mut words).into());
     }
     // Who gives data often says the same in words; the workflow's name asks for no more than the workflow.
@@ -103,7 +108,8 @@ pub(super) fn taken(workflow: &Workflow, asked: Asked) -> Result<Taken, Failure>
     Ok(Taken { input, unread })
 }
 
-fn cut(text: &str) -> String {
+/// The text, shortened to what is repeated of it.
+pub(super) fn cut(text: &str) -> String {
     match text.char_indices().nth(MAX_REPEATED) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
@@ -190,6 +196,14 @@ mod tests {
         );
         let (_, unread) = of(&topic, "Cats in red", &[json!({"topic": "Ants"})]);
         assert!(unread[0].contains("“Cats in red”"), "{unread:?}");
+    }
+
+    #[test]
+    fn words_that_begin_with_the_workflows_name_are_a_text_with_that_name_in_it() {
+        let topic = schema(&["topic"], json!({ "topic": { "type": "string" } }));
+        let (input, unread) = of(&topic, "workflow topic=Ants", &[]);
+        assert_eq!(input, json!({"topic": "workflow topic=Ants"}));
+        assert!(unread[0].contains("“workflow topic=Ants”"), "{unread:?}");
     }
 
     #[test]
