@@ -118,8 +118,26 @@ fn what_can_be_read_in_two_ways_does_not_leave_with_0() {
         assert!(misfit.stdout.contains(told), "{misfit:?}");
         let misfit = ask("price_of colour=red");
         assert_eq!(misfit.code, Some(1), "{misfit:?}");
-        let told = "does not fit price_of: its inputs are count (integer), item (string, required)";
-        assert!(misfit.stdout.contains(told), "{misfit:?}");
+        for told in [
+            "`colour` is none of its inputs",
+            "Its inputs are count (integer), item (string, required).",
+        ] {
+            assert!(misfit.stdout.contains(told), "{misfit:?}");
+        }
+        let data = [
+            "publish",
+            "--to",
+            "kiosk",
+            "--wait",
+            "--data",
+            r#"{"colour": "red"}"#,
+            "",
+        ];
+        let alone = system.run(&data, "");
+        assert_eq!(alone.code, Some(1), "{alone:?}");
+        assert!(alone.stdout.contains("I have called none"), "{alone:?}");
+        let quoted = system.chat("kiosk \"price_of item=apple\"\n");
+        assert_eq!(quoted.code, Some(0), "both are stated outright: {quoted:?}");
     });
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::addressed::{nobody_called, unknown, unknown_part};
 use super::attached::Attached;
-use super::outright::{Outright, UNCHECKED, misfit};
+use super::outright::{Outright, UNCHECKED};
 use super::sums;
 use super::told::is_cut_text;
 use super::words::{FORBIDDING, asks_who_it_is, may_forbid};
@@ -177,7 +177,7 @@ fn advice(request: &Request, words: &str, agents: &[Agent], cards: &[Card<'_>]) 
         let name = skill.map_or(&agent.id, |skill| &skill.id);
         let schema = skill.and_then(|skill| skill.input_schema.as_ref());
         let is_taken = payload(&outright, skill, words).is_some();
-        let why = || misfit(name, schema);
+        let why = || outright.misfit(name, schema);
         (!is_taken).then(|| {
             format!(
                 "(Matched by words: no language model checked that this is what was asked. {})",

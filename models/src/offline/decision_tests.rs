@@ -347,12 +347,12 @@ fn what_is_stated_and_is_no_input_of_the_named_is_told_with_what_it_takes() {
         (
             "brew beer=pale colour=red",
             "brewer",
-            "does not fit brew: its inputs are beer (string, required).",
+            "Its inputs are beer (string, required).",
         ),
         (
             "brewer size=7",
             "brewer",
-            "does not fit brew: its inputs are beer (string, required).",
+            "Its inputs are beer (string, required).",
         ),
     ] {
         let mut request = request(words);

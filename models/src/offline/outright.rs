@@ -35,6 +35,10 @@ impl<'w> Outright<'w> {
         let words = words.trim();
         let words = after("please", words).unwrap_or(words);
         let all: Vec<usize> = (0..cards.len()).collect();
+        let addressed = after("ask", words).unwrap_or(words);
+        if let Some(errand) = quoted_for(own, addressed) {
+            return Self::of(errand, cards, "");
+        }
         let Some(asked) = after("ask", words) else {
             return named(words, cards, &all);
         };
@@ -63,20 +67,30 @@ impl<'w> Outright<'w> {
         }
     }
 
+    /// Sentence on a name that has no place for what was stated behind it: what does not fit, and the inputs that this schema has; without a
+    /// schema, words alone.
+    pub(super) fn misfit(&self, name: &str, schema: Option<&Value>) -> String {
+        let Some(schema) = schema else {
+            return format!(
+                "What stands behind the name does not fit {name}: its card names no inputs, so a text in quotation marks is all that can be stated."
+            );
+        };
+        let misfits = self.given.misfits(schema).join("; ");
+        let inputs = given::inputs(schema, MAX_INPUTS);
+        format!(
+            "What stands behind the name does not fit {name}: {misfits}. Its inputs are {inputs}."
+        )
+    }
+
     /// The given as input of this schema, unchanged; `None` if the schema has no place for a part of it, or requires more.
     pub(super) fn input(&self, schema: &Value) -> Option<Map<String, Value>> {
         self.given.input(schema)
     }
 }
 
-/// Sentence on a name that has no place for what was stated behind it: the inputs that this schema has, or words alone.
-pub(super) fn misfit(name: &str, schema: Option<&Value>) -> String {
-    let taken = match schema {
-        Some(schema) => format!("its inputs are {}", given::inputs(schema, MAX_INPUTS)),
-        None => "its card names no inputs, so a text in quotation marks is all that can be stated"
-            .to_owned(),
-    };
-    format!("What stands behind the name does not fit {name}: {taken}.")
+/// Data as input of this schema, if it has a place for all of them and requires no more.
+pub(super) fn of_data(data: &Map<String, Value>, schema: &Value) -> Option<Map<String, Value>> {
+    Given::Object(data.clone()).input(schema)
 }
 
 /// The one of the cards that are asked with whose name these words begin, else the one that has a skill of that name.
@@ -115,6 +129,19 @@ fn own_names(card: &Card<'_>) -> impl Iterator<Item = String> {
     let display = (!card.name.is_empty()).then(|| card.name.to_owned());
     let names = names(card.id).into_iter().map(|(_, name)| name);
     names.chain(display)
+}
+
+/// The request in quotation marks that is all that stands behind the name of the one who is asked.
+fn quoted_for<'w>(own: &str, words: &'w str) -> Option<&'w str> {
+    let own = Card {
+        id: own,
+        ..Card::default()
+    };
+    let behind = own_names(&own).find_map(|name| after(&name, words))?;
+    match Given::read(behind)? {
+        Given::Text(errand) => Some(errand),
+        _ => None,
+    }
 }
 
 /// The rest behind a name or a word at the beginning of the text, if a space follows it.
@@ -241,6 +268,8 @@ mod tests {
             "ask kiosk to price_of item=apple",
             "please ask Agent_Kiosk to price_of \"apple\"",
             "price_of item=apple",
+            "agent_kiosk \"price_of item=apple\"",
+            "ask kiosk \"price_of 'apple'\"",
         ] {
             assert_eq!(read(words), Some(3), "{words}");
         }
@@ -249,28 +278,59 @@ mod tests {
             "ask kiosk to item=apple",
             "ask kiosk price_of item=apple",
             "kiosk \"apple\"",
+            "kiosk \"price_of 'apple'\" now",
+            "kiosk \"kiosk 'price_of `apple`'\"",
         ] {
             assert_eq!(read(words), None, "{words}");
         }
     }
 
     #[test]
-    fn what_is_taken_is_told_where_the_stated_does_not_fit() {
+    fn what_does_not_fit_is_told_with_what_is_taken() {
         let schema = serde_json::json!({
-            "properties": {"beer": {"type": "string"}, "cool": {"type": ["boolean", "null"]}, "kind": {"enum": ["ale"]}},
-            "required": ["beer"],
+            "properties": {
+                "item": {"type": "string", "pattern": "^[a-z]+$"},
+                "count": {"type": "integer", "maximum": 10},
+                "kind": {"enum": ["ale"]},
+            },
+            "required": ["item"],
         });
-        let told = misfit("brew", Some(&schema));
-        assert!(
-            told.contains(
-                "fit brew: its inputs are beer (string, required), cool (boolean or null), kind (ale)."
+        for (words, part) in [
+            ("price_of item=a count=11", "count"),
+            ("price_of item=a count=11", "10"),
+            ("price_of \"ABC\"", "ABC"),
+            (
+                "price_of item=a colour=red",
+                "`colour` is none of its inputs",
             ),
-            "{told}"
+            ("price_of count=3", "item"),
+            ("price_of item=a count=007", "`count` is not taken as `007`"),
+            ("price_of item=a count=\"3\"", "`count` is not taken as `3`"),
+        ] {
+            let cards = cards();
+            let outright = Outright::of(words, &cards, "").expect("it is one");
+            assert_eq!(outright.input(&schema), None, "{words}");
+            let told = outright.misfit("price_of", Some(&schema));
+            assert!(told.contains(part), "{part}: {told}");
+            let inputs = "Its inputs are item (string, required), count (integer), kind (ale).";
+            assert!(told.ends_with(inputs), "{told}");
+        }
+        let cards = cards();
+        let outright = Outright::of("price_of \"a\"", &cards, "").expect("it is one");
+        assert!(
+            outright
+                .misfit("echo", None)
+                .contains("a text in quotation marks")
         );
-        assert!(misfit("echo", None).contains("a text in quotation marks"));
-        let none = serde_json::json!({"properties": {}});
-        for none in [none, serde_json::json!({"type": "object"})] {
-            assert!(misfit("look", Some(&none)).contains("its inputs are none"));
+        for none in [
+            serde_json::json!({"properties": {}}),
+            serde_json::json!({"type": "object"}),
+        ] {
+            let told = outright.misfit("look", Some(&none));
+            assert!(
+                told.contains("a text alone is none of them. Its inputs are none"),
+                "{told}"
+            );
         }
     }
 }

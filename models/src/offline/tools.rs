@@ -9,7 +9,7 @@ use super::attached::MOST_OF_DATA;
 use super::fitting::{self, Fit, instructions};
 use super::handing_on;
 use super::known::Known;
-use super::outright::{Outright, UNCHECKED, misfit};
+use super::outright::{self, Outright, UNCHECKED};
 use super::passages::short;
 use super::procedure::{Next, Procedure};
 use super::sums;
@@ -125,6 +125,15 @@ fn matched(request: &Request, turn: &Turn<'_>) -> Answer {
         turn.calls()
             .any(|call| call.name == name && call.arguments == *arguments)
     };
+    if turn.is_data && request.tools.iter().all(|tool| tool.agent.is_none()) {
+        return match data_call(request, turn) {
+            Some(call) if turn.rounds.is_empty() => Answer::Calls(with_ids(request, vec![call])),
+            _ => Answer::undone(format!(
+                "Data came without words, and they are not the inputs of one tool alone, so I have called none. {}",
+                introduction(&request.tools)
+            )),
+        };
+    }
     let wanted = choose(&turn.words, &request.tools).into_iter();
     let wanted = wanted
         .flat_map(|(tool, words)| {
@@ -146,6 +155,20 @@ fn matched(request: &Request, turn: &Turn<'_>) -> Answer {
     match asks_who_it_is(&turn.words) {
         true => Answer::text(introduction),
         false => Answer::undone(format!("I found no tool for that. {introduction}")),
+    }
+}
+
+/// The call of the only tool whose inputs the data are that came without words.
+fn data_call(request: &Request, turn: &Turn<'_>) -> Option<(String, Value)> {
+    let data = turn.input?.as_object()?;
+    let takers = request.tools.iter().filter_map(|tool| {
+        let input = outright::of_data(data, &tool.parameters)?;
+        Some((tool.name.clone(), Value::Object(input)))
+    });
+    let takers: Vec<_> = takers.collect();
+    match takers.len() {
+        1 => takers.into_iter().next(),
+        _ => None,
     }
 }
 
@@ -216,7 +239,7 @@ fn not_called(request: &Request, turn: &Turn<'_>) -> Option<String> {
     let tool = &request.tools[outright.card];
     let is_taken = tool.agent.is_some() || outright.input(&tool.parameters).is_some();
     (!is_taken).then(|| {
-        let why = misfit(&tool.name, Some(&tool.parameters));
+        let why = outright.misfit(&tool.name, Some(&tool.parameters));
         format!("I have not called {}. {why}", tool.name)
     })
 }

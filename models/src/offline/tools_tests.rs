@@ -714,3 +714,46 @@ fn data_that_only_repeat_the_words_are_none() {
     let said = said(&answered(request, &[json!("12 degrees")]));
     assert!(!said.contains("the data that came along"), "{said}");
 }
+
+/// spec: ORC-2.3
+#[test]
+fn data_without_words_are_for_the_only_tool_whose_inputs_they_are() {
+    let handed = |value: Value| {
+        let mut request = asked("");
+        request.messages.truncate(1);
+        let input = PromptPart::Data {
+            label: "input".into(),
+            value,
+        };
+        let message = PromptMessage::new(PromptRole::User, vec![input]);
+        request.messages.push(message);
+        request
+    };
+    let city = handed(json!({"city": "Bremen"}));
+    let made = calls(&city);
+    assert_eq!(made.len(), 1, "{made:?}");
+    assert_eq!(
+        (&*made[0].name, &made[0].arguments),
+        ("weather_now", &json!({"city": "Bremen"}))
+    );
+    let done = answered(city, &[json!("12 degrees")]);
+    let Answer::Text(told, Some(Undone::Part)) = answer(&done) else {
+        panic!("nobody said what was wanted");
+    };
+    assert!(!told.contains("Nobody looked at the data"), "{told}");
+    for nobodys in [
+        json!({"calculator": 1}),
+        json!({"city": "Bremen", "hour": 7}),
+        json!([1]),
+    ] {
+        let Answer::Text(told, Some(Undone::All)) = answer(&handed(nobodys.clone())) else {
+            panic!("no tool is called: {nobodys}");
+        };
+        assert!(told.contains("not the inputs of one tool alone"), "{told}");
+    }
+    let mut two = handed(json!({"city": "Bremen"}));
+    let mut other = two.tools[4].clone();
+    other.name = "order_rain".to_owned();
+    two.tools.push(other);
+    assert!(matches!(answer(&two), Answer::Text(_, Some(Undone::All))));
+}

@@ -8,6 +8,8 @@ use crate::{PromptMessage, PromptPart, PromptRole, Request, ToolCall};
 pub(super) struct Turn<'a> {
     /// The words; where there are none, what is handed over as data.
     pub(super) words: String,
+    /// True if nobody said anything in words.
+    pub(super) is_data: bool,
     /// The data that came with them.
     pub(super) input: Option<&'a Value>,
     pub(super) rounds: Vec<Round<'a>>,
@@ -30,10 +32,13 @@ impl<'a> Turn<'a> {
             .or_else(|| last(&|part| matches!(part, PromptPart::Data { .. })))
             .unwrap_or(0);
         let asked = messages.get(start);
-        let words = asked.and_then(|message| {
+        let said = asked.and_then(|message| {
             let given = || message.parts.iter().find_map(data_text);
             message.text().or_else(given)
         });
+        let data = || asked.and_then(|message| message.parts.iter().find_map(data_json));
+        let is_data = said.is_none();
+        let words = said.or_else(data);
         let input = asked.and_then(|message| {
             message.parts.iter().find_map(|part| match part {
                 PromptPart::Data { label, value } if label == "input" => Some(value),
@@ -56,6 +61,7 @@ impl<'a> Turn<'a> {
         let rounds = since().map(|m| Round(calls(m).map(of).collect()));
         Self {
             words: words.unwrap_or_default(),
+            is_data,
             input,
             rounds: rounds.filter(|round| !round.0.is_empty()).collect(),
         }
@@ -63,9 +69,12 @@ impl<'a> Turn<'a> {
 
     /// The data that came with the words and says anything else than they do.
     pub(super) fn data_beside_words(&self) -> Option<&'a Value> {
-        let is_beside = |input: &&Value| match input.as_object() {
-            Some(fields) if fields.len() == 1 => input["text"].as_str() != Some(&self.words),
-            _ => input.as_str() != Some(&self.words) && input.to_string() != self.words,
+        let is_beside = |input: &&Value| {
+            let is_text = match input.as_object() {
+                Some(fields) if fields.len() == 1 => input["text"].as_str() == Some(&self.words),
+                _ => input.as_str() == Some(&self.words),
+            };
+            !is_text && input.to_string() != self.words
         };
         self.input.filter(is_beside)
     }
@@ -96,5 +105,12 @@ fn data_text(part: &PromptPart) -> Option<String> {
         return None;
     };
     let text = value.as_str().or_else(|| value.get("text")?.as_str());
-    Some(text.map_or_else(|| value.to_string(), str::to_owned))
+    text.map(str::to_owned)
+}
+
+fn data_json(part: &PromptPart) -> Option<String> {
+    match part {
+        PromptPart::Data { value, .. } => Some(value.to_string()),
+        _ => None,
+    }
 }

@@ -51,12 +51,7 @@ impl<'w> Given<'w> {
         let properties = properties.or(is_without_input.then_some(&none))?;
         let input = match self {
             Self::Text(text) => {
-                let required: Vec<&str> = required(schema).collect();
-                let name = match (&required[..], properties.len()) {
-                    ([one], _) => (*one).to_owned(),
-                    ([], 1) => properties.keys().next()?.clone(),
-                    _ => return None,
-                };
+                let name = text_field(schema, properties)?;
                 let is_text = takes(properties.get(&name)?, "string");
                 is_text.then(|| Map::from_iter([(name, Value::from(*text))]))?
             }
@@ -79,7 +74,66 @@ impl<'w> Given<'w> {
     }
 }
 
+impl Given<'_> {
+    /// The parts that are no input of this schema, each with the reason.
+    pub(super) fn misfits(&self, schema: &Value) -> Vec<String> {
+        let properties = schema["properties"]
+            .as_object()
+            .cloned()
+            .unwrap_or_default();
+        let mut whys = Vec::new();
+        let mut input = match self {
+            Self::Text(text) => match text_field(schema, &properties) {
+                Some(name) => Map::from_iter([(name, Value::from(*text))]),
+                None => return vec!["a text alone is none of them".to_owned()],
+            },
+            Self::Object(object) => object.clone(),
+            Self::Pairs(pairs) => {
+                let mut input = Map::new();
+                for (name, stated) in pairs {
+                    let text = stated.text();
+                    match properties.get(*name).map(|schema| stated.value(schema)) {
+                        Some(None) => whys.push(format!("`{name}` is not taken as `{text}`")),
+                        Some(Some(value)) => _ = input.insert((*name).to_owned(), value),
+                        None => _ = input.insert((*name).to_owned(), text.into()),
+                    }
+                }
+                input
+            }
+        };
+        input.retain(|name, _| {
+            let is_known = properties.contains_key(name);
+            if !is_known {
+                whys.push(format!("`{name}` is none of its inputs"));
+            }
+            is_known
+        });
+        let unfit = misfits(schema, &Value::Object(input)).into_iter();
+        whys.extend(unfit.map(|misfit| match misfit.path.is_empty() {
+            true => misfit.why,
+            false => format!("`{}` {}", misfit.path, misfit.why),
+        }));
+        whys
+    }
+}
+
+/// The one field that a text alone is for.
+fn text_field(schema: &Value, properties: &Map<String, Value>) -> Option<String> {
+    let required: Vec<&str> = required(schema).collect();
+    match (&required[..], properties.len()) {
+        ([one], _) => Some((*one).to_owned()),
+        ([], 1) => properties.keys().next().cloned(),
+        _ => None,
+    }
+}
+
 impl Stated<'_> {
+    fn text(&self) -> &str {
+        match self {
+            Self::Quoted(text) | Self::Word(text) => text,
+        }
+    }
+
     /// The value for a field of this schema. A quotation is a text; a word is one where it can be nothing else.
     fn value(self, schema: &Value) -> Option<Value> {
         match self {
