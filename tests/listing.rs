@@ -55,7 +55,7 @@ fn a_task_is_named_by_the_beginning_of_its_id_or_as_the_latest() {
     assert_eq!((all.stdout.lines().count(), &*all.stderr), (3, ""));
 
     let silent = system.run(&["publish", "--to", "agent_echo", "-"], "\n");
-    assert_eq!(silent.code, Some(1), "{silent:?}");
+    assert_eq!(silent.code, Some(2), "nothing was begun: {silent:?}");
 }
 
 /// spec: ORC-9
