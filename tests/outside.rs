@@ -78,6 +78,12 @@ fn an_agent_elsewhere_is_shown_and_asked_at_a_terminal() {
     }
     let called = system.run(&["a2a", "call", &url, "-"], "good evening\n");
     assert_eq!(called.stdout, "Echo: good evening");
+    // The agent looks at words alone.
+    let data = ["a2a", "call", &url, "good day", "--data", r#"{"a": 1}"#];
+    let called = system.run(&data, "");
+    assert_eq!(called.code, Some(3), "{called:?}");
+    let why = "agent_echo: it did it in part";
+    assert!(called.stderr.contains(why), "{called:?}");
     // Cortex says its answer as an artifact, at work, and when it is done.
     let cortex = format!("http://{http}");
     let called = system.run(&["a2a", "call", &cortex, "echo good night"], "");

@@ -70,6 +70,25 @@ pub fn warn_missing(missing: &Missing) {
     }
 }
 
+/// Says what an answer of this agent lacks.
+pub fn tell(agent: &str, shortfall: &Shortfall) {
+    let missing = shortfall.missing();
+    missing.iter().for_each(warn_missing);
+    if missing.is_empty() {
+        output::aside(in_a_line(agent, shortfall));
+    }
+}
+
+/// The shortfall of an answer of which no result is missing, with the agent's own reasons.
+fn in_a_line(agent: &str, shortfall: &Shortfall) -> String {
+    let reasons = match &*shortfall.lacks {
+        [] => String::new(),
+        lacks => format!(": {}", lacks.join("; ")),
+    };
+    let line = format!("{agent}: {}{reasons}", shortfall.in_words());
+    output::plain(&line).into_owned()
+}
+
 /// The shortfall of an answer, as the data of its message or of an artifact say it.
 pub fn shortfall(outcome: &Outcome) -> Option<Shortfall> {
     Shortfall::of(&data(outcome.message.as_ref(), &outcome.artifacts))
@@ -108,6 +127,18 @@ mod tests {
             spent: None,
             model: String::new(),
         }
+    }
+
+    /// spec: SOP-8.7
+    #[test]
+    fn an_answer_in_part_is_told_with_the_reasons_of_its_agent() {
+        let part = Shortfall::new(None, Vec::new());
+        assert_eq!(in_a_line("echo", &part), "echo: it did it in part");
+        let lacks = ["the data is not looked at", "a \u{1b}[2Jb"].map(str::to_owned);
+        assert_eq!(
+            in_a_line("echo", &part.lacking(lacks.to_vec())),
+            "echo: it did it in part: the data is not looked at; a [2Jb"
+        );
     }
 
     /// spec: SOP-8.7

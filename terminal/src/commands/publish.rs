@@ -285,11 +285,8 @@ fn print(outcome: &Outcome, json: bool) -> anyhow::Result<ExitCode> {
     let shortfall = partial::shortfall(outcome);
     let extent = Extent::of(shortfall.as_ref());
     let failed = partial::missing(shortfall.as_ref());
-    failed.iter().for_each(partial::warn_missing);
-    if failed.is_empty()
-        && let Some(shortfall) = &shortfall
-    {
-        output::aside(format!("{}: {}", outcome.agent, shortfall.in_words()));
+    if let Some(shortfall) = &shortfall {
+        partial::tell(&outcome.agent, shortfall);
     }
     if json {
         let value = json!({

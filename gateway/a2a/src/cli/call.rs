@@ -15,7 +15,12 @@ use crate::{
 };
 use agenthub_outbound::Connector;
 use agenthub_sdk::proto::json::to_struct;
-use agenthub_terminal::{output, partial::Extent, stop::Signals, usage::WrongUsage};
+use agenthub_terminal::{
+    output,
+    partial::{self, Extent},
+    stop::Signals,
+    usage::WrongUsage,
+};
 use anyhow::{anyhow, bail};
 use http::{HeaderName, HeaderValue};
 use serde_json::json;
@@ -57,6 +62,7 @@ pub(super) async fn run(connector: &Connector, mut args: Call) -> anyhow::Result
         parts.push(from_json(json!({ "data": data }))?);
     }
     let found = super::find(connector, &args.url, auth.as_ref()).await?;
+    let name = output::plain(&found.card.name).into_owned();
     let remote = Remote::new(connector, found.card, &found.url, options)?;
     let mut signals = Signals::new()?;
     let mut message = message(parts);
@@ -86,6 +92,9 @@ pub(super) async fn run(connector: &Connector, mut args: Call) -> anyhow::Result
         followed.map_err(|error| about(error, args.task.as_deref()))?;
         match printer.state {
             None | Some(TaskState::Completed) => {
+                if let Some(shortfall) = &printer.shortfall {
+                    partial::tell(&name, shortfall);
+                }
                 return Ok(Extent::of(printer.shortfall.as_ref()).code());
             }
             Some(TaskState::InputRequired) if can_ask(&args) => {

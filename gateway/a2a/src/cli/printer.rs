@@ -154,7 +154,8 @@ impl Printer {
     fn answered(&mut self, parts: &[Part]) {
         let is_mark = |part: &Part| Shortfall::of([&data_of(part)]).is_some();
         let marks: Vec<Value> = parts.iter().map(data_of).collect();
-        self.shortfall = Shortfall::of(&marks);
+        // Of the answer itself, or else of an artifact.
+        self.shortfall = Shortfall::of(&marks).or(self.shortfall.take());
         let told: Vec<Part> = parts.iter().filter(|p| !is_mark(p)).cloned().collect();
         self.words = text_of(&told);
     }
@@ -168,6 +169,8 @@ impl Printer {
 
     fn artifact(&mut self, artifact: &Artifact, append: bool, pieces: &mut Vec<Piece>) {
         let id = &artifact.artifact_id;
+        let marks: Vec<Value> = artifact.parts.iter().map(data_of).collect();
+        self.shortfall = self.shortfall.take().or(Shortfall::of(&marks));
         let text = text_of(&artifact.parts);
         let is_open = self.open.as_ref() == Some(id);
         let printed = self.remember(id, &text, append);
@@ -371,6 +374,21 @@ mod tests {
                 .shortfall
                 .is_some_and(|shortfall| shortfall.is_nothing())
         );
+    }
+
+    /// spec: SOP-8.7
+    #[test]
+    fn an_artifact_says_what_the_answer_lacks_where_that_does_not() {
+        let marks = json!({"partial": true, "results": []});
+        let artifact =
+            json!({"artifactId": "a", "parts": [{"data": {"score": 1}}, {"data": marks}]});
+        let drawn = json!({"artifactUpdate": {"taskId": "t", "artifact": artifact}});
+        let mut printer = Printer::default();
+        for event in [drawn, status("COMPLETED", "done")] {
+            let event: StreamResponse = from_json(event).expect("an event");
+            printer.take(&event.payload.expect("something"));
+        }
+        assert!(printer.shortfall.is_some());
     }
 
     #[test]
