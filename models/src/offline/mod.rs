@@ -55,6 +55,7 @@ mod turn;
 mod words;
 
 pub use layout::text_to_check;
+pub use outright::stated_input;
 pub use procedure::steps_that_name_none;
 
 use async_trait::async_trait;

@@ -18,6 +18,18 @@ pub(super) const UNCHECKED: &str = "(Matched by words: no language model checked
 /// Names of inputs that are told.
 const MAX_INPUTS: usize = 12;
 
+/// The input of this schema that words state outright, alone or behind the name of the agent that has them.
+pub fn stated_input(agent: &str, words: &str, schema: &Value) -> Option<Map<String, Value>> {
+    let card = Card {
+        id: agent,
+        ..Card::default()
+    };
+    let addressed = Outright::of(words, &[card], "").map(|outright| outright.given);
+    addressed
+        .or_else(|| Given::read(words))
+        .and_then(|given| given.input(schema))
+}
+
 /// Parsed request.
 #[derive(Debug, PartialEq)]
 pub(super) struct Outright<'w> {

@@ -2,6 +2,7 @@
 
 use agenthub_sdk::{
     Failure, Message,
+    model::offline::stated_input,
     proto::a2a::{Part, part::Part as Content},
 };
 use serde_json::{Map, Value};
@@ -43,7 +44,7 @@ pub(super) struct Taken {
     pub(super) unread: Vec<String>,
 }
 
-/// The input in a request: its data; of words alone, a JSON object, or else the one text that the workflow takes. Data without any field of the
+/// The input in a request: its data; of words alone, what they state outright, or else the one text that the workflow takes. Data without any field of the
 /// workflow beside words, as orchestrators send them for purposes of their own, are left unread.
 ///
 /// # Errors
@@ -56,6 +57,7 @@ pub(super) fn taken(workflow: &Workflow, asked: Asked) -> Result<Taken, Failure>
         files,
     } = asked;
     let fields = InputFields::of(workflow);
+    let stated = |words: &str| stated_input(&workflow.name, words, &workflow.input);
     let mut data = data.into_iter();
     let mut input = Map::new();
     let mut unread = Vec::new();
@@ -81,7 +83,8 @@ pub(super) fn taken(workflow: &Workflow, asked: Asked) -> Result<Taken, Failure>
         }
         Some(other) => unread.push(left("data", &other.to_string())),
         None => {
-            if let Ok(Value::Object(given)) = serde_json::from_str(&words) {
+            let stated = stated(&words).or_else(|| serde_json::from_str(&words).ok());
+            if let Some(given) = stated {
                 input = given;
                 words.clear();
             }
@@ -98,7 +101,9 @@ pub(super) fn taken(workflow: &Workflow, asked: Asked) -> Result<Taken, Failure>
         input.insert(field, std::mem::take(&mut words).into());
     }
     // Who gives data often says the same in words; the workflow's name asks for no more than the workflow.
-    let is_said = input.values().any(|value| value.as_str() == Some(&words));
+    let has = |(field, value): (&String, &Value)| input.get(field) == Some(value);
+    let is_said = input.values().any(|value| value.as_str() == Some(&words))
+        || stated(&words).is_some_and(|stated| stated.iter().all(has));
     let is_name = words.eq_ignore_ascii_case(&workflow.name);
     if !(words.is_empty() || is_said || is_name) {
         unread.push(left("words", &format!("“{words}”")));
@@ -199,11 +204,33 @@ mod tests {
     }
 
     #[test]
+    fn words_that_state_an_input_outright_are_that_input() {
+        let properties = json!({ "topic": { "type": "string" }, "n": { "type": "integer" } });
+        let topic = schema(&["topic"], properties);
+        let ants = (json!({"topic": "Ants"}), Vec::new());
+        for words in [
+            "workflow \"Ants\"",
+            "\"Ants\"",
+            "workflow topic=Ants",
+            "topic=Ants",
+            "workflow {\"topic\": \"Ants\"}",
+        ] {
+            assert_eq!(of(&topic, words, &[]), ants, "{words}");
+            let said = of(&topic, words, &[json!({"topic": "Ants"})]);
+            assert_eq!(said, ants, "the same as data: {words}");
+        }
+        let both = (json!({"topic": "Ants", "n": 3}), Vec::new());
+        assert_eq!(of(&topic, "topic=Ants n=3", &[]), both);
+        let (_, unread) = of(&topic, "topic=Bees", &[json!({"topic": "Ants"})]);
+        assert!(unread[0].contains("“topic=Bees”"), "{unread:?}");
+    }
+
+    #[test]
     fn words_that_begin_with_the_workflows_name_are_a_text_with_that_name_in_it() {
         let topic = schema(&["topic"], json!({ "topic": { "type": "string" } }));
-        let (input, unread) = of(&topic, "workflow topic=Ants", &[]);
-        assert_eq!(input, json!({"topic": "workflow topic=Ants"}));
-        assert!(unread[0].contains("“workflow topic=Ants”"), "{unread:?}");
+        let (input, unread) = of(&topic, "workflow of Ants", &[]);
+        assert_eq!(input, json!({"topic": "workflow of Ants"}));
+        assert!(unread[0].contains("“workflow of Ants”"), "{unread:?}");
     }
 
     #[test]
