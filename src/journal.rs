@@ -21,7 +21,8 @@ use agenthub_sdk::{
         journal::{MemoryJournal, SqliteJournal},
     },
 };
-use anyhow::{Context, bail};
+use agenthub_terminal::usage::WrongUsage;
+use anyhow::Context;
 use uuid::Uuid;
 
 use self::{database::WithDatabase, others::Folder};
@@ -180,14 +181,16 @@ pub(crate) async fn shared(settings: &Settings) -> anyhow::Result<Arc<dyn Journa
         return database::open(database).await;
     }
     let Some(data) = settings.data() else {
-        bail!("a run that is to be carried out is in a data folder: leave out --ephemeral");
+        let why = "a run that is to be carried out is in a data folder: leave out --ephemeral";
+        return Err(WrongUsage(why.to_owned()).into());
     };
     let path = data.join(FOLDER).join(format!("{}.db", slug(agent)));
     if !path.is_file() {
-        bail!(
+        return Err(WrongUsage(format!(
             "there are no runs of {agent} in the data folder {}: name another one with --data DIR",
             data.display()
-        );
+        ))
+        .into());
     }
     let opening = tokio::task::spawn_blocking(move || {
         let journal = SqliteJournal::open(&path);

@@ -228,6 +228,10 @@ fn an_executor_by_hand_waits_for_the_lease_and_says_how_the_run_ended() {
     let none = system.run(&["executor", "--run", "nothing"], "");
     assert_eq!(none.code, Some(2), "{none:?}");
     assert!(none.stderr.contains("there is no such run"), "{none:?}");
+    let elsewhere = ["executor", "--run", &failing, "--data", "elsewhere"];
+    let none = system.run(&elsewhere, "");
+    assert_eq!(none.code, Some(2), "{none:?}");
+    assert!(none.stderr.contains("there are no runs"), "{none:?}");
     drop(up);
 }
 
