@@ -78,7 +78,12 @@ impl ClaimStore {
         self.put_at(SystemTime::now(), content, content_type).await
     }
 
-    pub(crate) async fn put_at(
+    /// The same on the day of this time, whenever that was: whoever repeats a put after a crash has the same claim check of it.
+    ///
+    /// # Errors
+    ///
+    /// As [`put`](Self::put).
+    pub async fn put_at(
         &self,
         now: SystemTime,
         content: Bytes,

@@ -4,6 +4,7 @@
 //! reader for all runs of a journal ([`ResultReader`]) writes each result into it before the bus forgets the result; the step finds it there,
 //! whichever process it is in.
 
+mod beginnings;
 mod content;
 mod reader;
 
@@ -32,6 +33,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
+pub(crate) use beginnings::Beginnings;
 pub use reader::ResultReader;
 
 use self::content::{input_of, said_in};
@@ -72,7 +74,7 @@ impl BusRoute {
     }
 
     /// Publishes a step's request as a task, and waits for its result in the journal, until the step's deadline. A request that was published
-    /// before is published again, unless its result is there. Dropping the future takes nothing back.
+    /// before is published again, byte for byte, unless its result is there. `begun` is the time at which the step began, by its journal. Dropping the future takes nothing back.
     ///
     /// spec: EXE-3.1, EXE-3.5, EXE-10.1
     ///
@@ -85,10 +87,12 @@ impl BusRoute {
         run: &RunId,
         journal: &Arc<dyn Journal>,
         sent: &SentHandoff,
+        begun: SystemTime,
     ) -> Result<DelegationResult, EffectFailure> {
         let request = Request {
             run,
             sent,
+            begun,
             correlation_id: task.correlation_id(),
             trace: task.trace().at_span(span_of(&sent.message_id)).to_string(),
         };
@@ -109,7 +113,10 @@ impl BusRoute {
     async fn publish(&self, request: &Request<'_>) -> Result<(), EffectFailure> {
         let (content, content_type) = input_of(&request.sent.handoff);
         let input = loop {
-            match self.claims.put(content.clone(), &content_type).await {
+            let put = self
+                .claims
+                .put_at(request.begun, content.clone(), &content_type);
+            match put.await {
                 Ok(input) => break input,
                 Err(error) if error.is_retryable() => {
                     tracing::warn!(run = %request.run, %error, "the input of a step waits for its store");
@@ -169,6 +176,7 @@ impl BusRoute {
 struct Request<'a> {
     run: &'a RunId,
     sent: &'a SentHandoff,
+    begun: SystemTime,
     correlation_id: &'a str,
     trace: String,
 }
@@ -187,7 +195,7 @@ impl Request<'_> {
         let envelope = Envelope {
             id: sent.task_id.clone(),
             source: SOURCE.to_owned(),
-            time: SystemTime::now(),
+            time: self.begun,
             traceparent: Some(self.trace.clone()),
             task_id: None,
         };

@@ -17,7 +17,7 @@ use crate::{
     input::{InputFault, filled},
     input_fields::InputFields,
     loading::read,
-    over_bus::BusRoute,
+    over_bus::{Beginnings, BusRoute},
     strategy::{Input, SINCE, WorkflowRun, before, outline},
 };
 
@@ -126,6 +126,7 @@ impl Conductor for Workflows {
             route: route.clone(),
             run: run.clone(),
             journal: Arc::clone(&self.journal),
+            beginnings: Beginnings::default(),
         });
         let world = RunWorld::new(task.clone(), monitor, breakers, children);
         Arc::new(world.over_bus(over_bus))

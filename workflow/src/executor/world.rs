@@ -27,7 +27,7 @@ use super::{
     secrets::{Secrets, secret},
 };
 use crate::{
-    over_bus::BusRoute,
+    over_bus::{Beginnings, BusRoute},
     reading::breakers_of,
     strategy::{EVENT, EventQuery},
 };
@@ -56,6 +56,7 @@ pub(super) struct StepsOverBus {
     pub(super) route: BusRoute,
     pub(super) run: RunId,
     pub(super) journal: Arc<dyn Journal>,
+    pub(super) beginnings: Beginnings,
 }
 
 impl RunWorld {
@@ -160,9 +161,11 @@ impl RunWorld {
             route,
             run,
             journal,
+            beginnings,
         }) = &self.over_bus
         {
-            return route.ask(&self.task, run, journal, sent).await;
+            let begun = beginnings.of(&sent.task_id, run, journal).await;
+            return route.ask(&self.task, run, journal, sent, begun).await;
         }
         let mut handed = self.task.hand_over(sent).await?;
         let updates = handed.updates();
@@ -330,6 +333,9 @@ impl World for RunWorld {
 
     /// spec: EXE-3.3, EXE-8.1, EXE-8.2, EXE-8.3
     fn show(&self, entry: &Entry, again: bool) {
+        if let Some(over_bus) = &self.over_bus {
+            over_bus.beginnings.show(entry);
+        }
         if !again {
             self.progress.show(&entry.event);
         }
