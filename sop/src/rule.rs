@@ -29,6 +29,9 @@ pub struct Rule {
     pub text: String,
     /// The heading that it stands under; empty above the first.
     pub section: String,
+    /// The headings and lines that it stands under, which may say when it holds; empty where only the section is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub above: Vec<String>,
     /// The line of the file that it begins on, from 1.
     pub line: u32,
 }

@@ -42,6 +42,7 @@ mod handing_on;
 mod known;
 mod layout;
 mod naming;
+mod notes;
 mod orchestration;
 mod outright;
 mod passages;
@@ -56,6 +57,7 @@ mod words;
 
 pub use layout::text_to_check;
 pub use outright::stated_input;
+pub use notes::without_notes;
 pub use procedure::steps_that_name_none;
 
 use async_trait::async_trait;

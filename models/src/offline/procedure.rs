@@ -26,7 +26,7 @@ const REVIEWS: [&str; 6] = ["review", "check", "judg", "verif", "proofread", "as
 /// Tools of such names review too, but steps use the word for other things as well.
 const CRITICS: &str = "criti";
 /// Said with an answer of others than stand-ins.
-const FOLLOWED: &str = "(The offline stand-in asked whom the steps name. No language model read the steps, or looked whether they were done.)";
+pub(super) const FOLLOWED: &str = "(The offline stand-in asked whom the steps name. No language model read the steps, or looked whether they were done.)";
 /// The most words of what was said about a text that go into the answer.
 const MAX_REMARK: usize = 60;
 

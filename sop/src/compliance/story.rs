@@ -34,6 +34,7 @@ pub(super) fn rules(texts: &[&str]) -> Vec<Rule> {
         },
         text: (*text).to_owned(),
         section: "Work".to_owned(),
+        above: Vec::new(),
         line: 10 + number,
     };
     (1..).zip(texts).map(rule).collect()

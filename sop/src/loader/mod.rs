@@ -1,7 +1,8 @@
 //! Reads one file: `front.rs` parts it, `mapping.rs` and `fields.rs` read its front matter, `sections.rs` a file without one, `inputs.rs`
-//! what it takes, `rules.rs` what it requires; `path.rs` reads the file, `load.rs` makes a definition of that. What is wrong is gathered in `faults.rs`.
+//! what it takes, `rules.rs` what it requires, and `above.rs` what such a rule stands under; `path.rs` reads the file, `load.rs` makes a definition of that. What is wrong is gathered in `faults.rs`.
 //! `peek.rs` looks at a file that may be wrong, and `asking.rs` tells whom its text asks.
 
+mod above;
 mod asking;
 mod faults;
 mod fields;

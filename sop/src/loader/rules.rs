@@ -5,7 +5,10 @@ use std::sync::LazyLock;
 use regex::Regex;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::markdown::{Block, blocks};
+use super::{
+    above::above,
+    markdown::{Block, blocks},
+};
 use crate::{Level, Rule};
 
 /// The words of RFC 2119, in capitals as RFC 8174 wants it; the longer ones first.
@@ -49,6 +52,7 @@ pub fn rules(body: &str, first_line: u32) -> Vec<Rule> {
                 level,
                 text,
                 section: section.clone(),
+                above: above(&blocks, index),
                 line: lines.at(block.origin(at)),
             });
         }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::LazyLock};
 use regex::Regex;
 use serde_json::Value;
 
-use super::names::key;
+use super::{names::key, standing::holds_always};
 use crate::{Level, Rule};
 
 /// Longer sentences are words for a model.
@@ -58,7 +58,7 @@ impl Duty {
         });
         static KEYWORD: LazyLock<Regex> =
             LazyLock::new(|| regex(r"\b(?:MUST|SHALL|SHOULD|MAY|REQUIRED|RECOMMENDED|OPTIONAL)\b"));
-        if rule.text.len() > LONGEST || is_conditional(&rule.section) {
+        if rule.text.len() > LONGEST || !holds_always(rule) {
             return None;
         }
         if KEYWORD.find_iter(&rule.text).count() != 1 {
@@ -142,6 +142,7 @@ mod tests {
             level,
             text: text.into(),
             section: String::new(),
+            above: Vec::new(),
             line: 1,
         };
         Duty::read(&rule, "article-writer").map(|d| (d.subject, d.is_negated, d.what))

@@ -29,9 +29,12 @@ mod handing_on;
 mod names;
 mod order;
 mod orders;
+mod standing;
 
 #[cfg(test)]
 mod tests;
+
+use agenthub_sdk::model::offline::without_notes;
 
 use super::{Passage, PassageKind, Procedure, Transcript, Verdict, nothing_done};
 use crate::Rule;
@@ -94,7 +97,12 @@ pub(super) fn check(rule: &Rule, procedure: &Procedure, transcript: &Transcript)
     }
     let answer = transcript.answer();
     let answer = answer.map_or("", |answer| answer.text.as_str());
-    let (holds, evidence) = test.decide(answer);
+    // Lines by which a stand-in tells what it is are no words of the answer.
+    let answer = match transcript.undone {
+        Some(_) => without_notes(answer),
+        None => answer.to_owned(),
+    };
+    let (holds, evidence) = test.decide(&answer);
     let verdict = match holds {
         None => return Checked::Left(Some(evidence)),
         Some(true) if test.is_quoted(transcript) => {

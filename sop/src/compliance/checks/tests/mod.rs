@@ -354,7 +354,7 @@ proptest! {
         for text in sentences {
             for level in [Level::Must, Level::MustNot] {
                 let (id, section, text) = ("R1".to_owned(), section.clone(), text.clone());
-                let rule = Rule { id, level, text, section, line: 1 };
+                let rule = Rule { id, level, text, section, above: Vec::new(), line: 1 };
                 for (procedure, transcript) in &stories {
                     check(&rule, procedure, transcript);
                 }

@@ -87,3 +87,16 @@ fn a_text_that_the_request_has_is_no_evidence_in_an_answer_that_is_a_part() {
     let rule = "The answer MUST contain \"bees\".";
     assert_eq!(verdict(rule, &whole), Some(Kept));
 }
+
+/// spec: SOP-8.6
+#[test]
+fn what_a_stand_in_says_of_itself_is_no_evidence() {
+    let note = "Wet.\n\n(Put together by the offline stand-in from what it was given. No language model wrote this.)";
+    let part = move |story: Story| lacking("part", note)(story.calls(&[("critic", "Look")]));
+    for rule in [
+        "The answer MUST contain \"language model\".",
+        "The answer MUST be at least 5 words.",
+    ] {
+        assert_eq!(verdict(rule, &part), Some(Broken), "{rule}");
+    }
+}
