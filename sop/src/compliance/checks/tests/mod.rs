@@ -129,8 +129,12 @@ fn a_condition_above_a_rule_leaves_it_to_a_model() {
     let mut rule = rules(&["You MUST ask the critic."]).remove(0);
     rule.section = "If the user wants a review".into();
     let story = calling("")(Story::new(&[]));
-    let checked = check(&rule, &story.procedure(), &story.transcript());
-    assert_eq!(checked, Checked::Left(None));
+    let checked = |rule: &Rule| check(rule, &story.procedure(), &story.transcript());
+    assert_eq!(checked(&rule), Checked::Left(None));
+    rule.section = "Rules".into();
+    assert!(matches!(checked(&rule), Checked::Decided(_)));
+    rule.above = vec!["Rules".into(), "On Sundays".into()];
+    assert_eq!(checked(&rule), Checked::Left(None), "however deep");
 }
 
 #[test]
