@@ -88,6 +88,13 @@ impl Story {
         story
     }
 
+    /// The words of the request.
+    pub(super) fn asks(&mut self, words: &str) {
+        if let Some(RunEvent::Started(started)) = self.events.first_mut() {
+            started.input["messages"] = json!([PromptMessage::user(words)]);
+        }
+    }
+
     /// Data that goes with the request.
     pub(super) fn input(&mut self, value: Value) {
         let Some(RunEvent::Started(started)) = self.events.first_mut() else {

@@ -23,6 +23,7 @@
 
 mod answer;
 mod calls;
+mod copied;
 mod duty;
 mod form;
 mod handing_on;
@@ -105,7 +106,7 @@ pub(super) fn check(rule: &Rule, procedure: &Procedure, transcript: &Transcript)
     let (holds, evidence) = test.decide(&answer);
     let verdict = match holds {
         None => return Checked::Left(Some(evidence)),
-        Some(true) if test.is_quoted(transcript) => {
+        Some(true) if test.is_quoted(transcript) || test.is_copied(&answer, transcript) => {
             return Checked::Decided(CheckResult::not_checked(format!(
                 "the answer: {evidence}; the request has it as well, and the answer is a part that may only quote it"
             )));
@@ -146,6 +147,12 @@ impl Test {
         };
         let is_part = transcript.undone.is_some();
         is_part && criterion.wants_a_text() && transcript.passages.iter().any(is_in)
+    }
+
+    /// True if it holds of an answer that is a part for what that repeats of the request alone.
+    fn is_copied(&self, answer: &str, transcript: &Transcript) -> bool {
+        let own = || copied::beyond_request(answer, transcript);
+        transcript.undone.is_some() && self.decide(&own()).0 != Some(true)
     }
 
     /// Tells whether it holds, if that can be told, and what was found.

@@ -100,3 +100,32 @@ fn what_a_stand_in_says_of_itself_is_no_evidence() {
         assert_eq!(verdict(rule, &part), Some(Broken), "{rule}");
     }
 }
+
+/// spec: SOP-8.6
+#[test]
+fn what_an_answer_that_is_a_part_repeats_of_the_request_is_no_evidence() {
+    const MATERIAL: &str = "Make notes of this:\n\n## Rain\n\nIt is wet. See https://rain.example for more.\n\n| a |\n|---|\n| b |\n";
+    let noted = |answer: &'static str| {
+        move |mut story: Story| {
+            story.asks(MATERIAL);
+            lacking("part", answer)(story.calls(&[("critic", "Look")]))
+        }
+    };
+    let copied =
+        "# Notes\n\nIt is wet. See https://rain.example for more.\n\n| a |\n|---|\n| b |\n";
+    for (rule, of_copied) in [
+        ("The answer MUST have a table.", NotChecked),
+        ("The answer MUST contain at least 1 link.", NotChecked),
+        ("The answer MUST be at least 5 words.", NotChecked),
+        ("The answer MUST have a heading.", Kept),
+        ("The answer MUST be at most 20 words.", Kept),
+        ("The answer MUST NOT contain emoji.", Kept),
+    ] {
+        assert_eq!(verdict(rule, &noted(copied)), Some(of_copied), "{rule}");
+    }
+    let own = noted("It rains, and that makes wet whoever is out in it.");
+    assert_eq!(
+        verdict("The answer MUST be at least 5 words.", &own),
+        Some(Kept)
+    );
+}
