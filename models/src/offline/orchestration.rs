@@ -176,8 +176,8 @@ fn end(board: &Board<'_>, why: Option<&str>) -> Value {
     let done = board.in_state("completed").count();
     let mut sentences = vec![match done {
         0 => "Nothing was done.".to_owned(),
-        1 => "One step was done.".to_owned(),
-        done => format!("{done} steps were done."),
+        1 => "One step has ended.".to_owned(),
+        done => format!("{done} steps have ended."),
     }];
     if let Some(best) = revising::best(board) {
         let score = best
@@ -185,7 +185,9 @@ fn end(board: &Board<'_>, why: Option<&str>) -> Value {
             .map(|score| format!("a score of {}", share::score(score, board.threshold)))
             .unwrap_or("no score".to_owned());
         let wanted = share::exact(board.threshold);
-        sentences.push(format!("The review gives {score}; wanted is {wanted}."));
+        sentences.push(format!(
+            "The review gives {score} for what it judged; wanted is {wanted}."
+        ));
     }
     if !failed.is_empty() {
         sentences.push(format!("These came to nothing: {}.", failed.join(", ")));
