@@ -10,7 +10,7 @@ use super::attached::Attached;
 use super::outright::{Outright, UNCHECKED};
 use super::sums;
 use super::told::is_cut_text;
-use super::words::{FORBIDDING, asks_who_it_is, may_forbid};
+use super::words::{FORBIDDING, asks_who_it_is, forbids, may_forbid};
 use super::{MAX_LISTED, how_to_configure};
 use crate::relevance::{self, Card, Skill};
 use crate::{PromptMessage, PromptPart, PromptRole, Request, Undone};
@@ -79,7 +79,17 @@ pub(super) fn decide(request: &Request, words: &str) -> (Value, Option<Undone>) 
             introduction(&agents)
         ));
     }
-    if may_forbid(words) {
+    let is_named_so = |card: &Card<'_>, word: &str| {
+        let skills = card.skills.iter().map(|skill| skill.id);
+        let mut names = skills.chain([card.id, card.name]);
+        names.any(|name| {
+            name.to_lowercase()
+                .split(['_', '-', '.', ' '])
+                .any(|part| part == word)
+        })
+    };
+    let is_known = |word: &str| cards.iter().any(|card| is_named_so(card, word));
+    if may_forbid(words) || forbids(words, is_known) {
         return undone(format!("{FORBIDDING} {}", introduction(&agents)));
     }
     let chosen = choose(words, &cards);

@@ -406,6 +406,8 @@ fn an_order_with_a_negation_is_handed_to_nobody() {
         "do not ask agent_echo",
         "never echo hello",
         "don’t echo hello",
+        "avoid agent_echo",
+        "skip the echo of hello",
     ] {
         let (decision, undone) = decide(&request(words), words);
         let said = decision["actions"][0]["text"].as_str().unwrap_or_default();

@@ -114,7 +114,8 @@ fn matched(request: &Request, turn: &Turn<'_>) -> Answer {
             false => words_on_results(request, turn),
         };
     }
-    if turn.rounds.is_empty() && may_forbid(&turn.words) {
+    let is_forbidden = || may_forbid(&turn.words) || is_left(request, turn);
+    if turn.rounds.is_empty() && is_forbidden() {
         return Answer::undone(format!("{FORBIDDING} {}", introduction(&request.tools)));
     }
     let only_found = turn.results().all(|(name, _)| name == FIND_AGENTS);
@@ -279,6 +280,19 @@ fn unread_data(request: &Request, turn: &Turn<'_>) -> Option<String> {
     })
 }
 
+/// True if the words begin by saying what is not to be done.
+fn is_left(request: &Request, turn: &Turn<'_>) -> bool {
+    let is_named_so = |name: &str, word: &str| name.split(['_', '-', '.']).any(|part| part == word);
+    let mut names = Vec::new();
+    for card in request.tools.iter().map(by_name) {
+        names.extend([card.id, card.name].map(str::to_lowercase));
+        names.extend(card.skills.iter().map(|skill| skill.id.to_lowercase()));
+    }
+    forbids(&turn.words, |word| {
+        names.iter().any(|name| is_named_so(name, word))
+    })
+}
+
 /// The procedure that the words want to be followed. Who states a call outright wants that one alone, and who begins with what is not to be
 /// done nobody. Who asks who it is wants none, nor who has numbers added; whoever names one tool wants that one alone, and who names some
 /// and may forbid something wants nobody to guess.
@@ -286,7 +300,7 @@ fn procedure<'a>(request: &'a Request, turn: &Turn<'_>) -> Option<Procedure<'a>>
     let named = Known::of(&request.tools).named(&turn.words);
     let is_outright = stated_call(request, turn).is_some();
     let wants_none = is_outright
-        || forbids(&turn.words)
+        || is_left(request, turn)
         || match named.as_slice() {
             [] => asks_who_it_is(&turn.words) || sums::answer(&turn.words).is_some(),
             named => named.len() == 1 || may_forbid(&turn.words),

@@ -691,6 +691,9 @@ fn an_order_with_a_negation_calls_nobody() {
         "never use agent_echo",
         "do not ask agent_echo",
         "don't echo this text back",
+        "avoid calculator a=2 b=3",
+        "skip agent_echo",
+        "without weather_now city=Bremen",
     ] {
         let request = asked(words);
         let Answer::Text(said, Some(Undone::All)) = answer(&request) else {

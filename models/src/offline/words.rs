@@ -90,8 +90,13 @@ pub(super) fn may_forbid(words: &str) -> bool {
     said.any(|word| NEGATIONS.contains(&word) || word.ends_with("n't"))
 }
 
-/// True if the words begin by saying what is not to be done.
-pub(super) fn forbids(words: &str) -> bool {
+/// Words at the head of an order that say to leave something.
+const AVOIDING: [&str; 7] = [
+    "avoid", "skip", "without", "refrain", "stop", "cancel", "ohne",
+];
+
+/// True if the words begin by saying what is not to be done, or is to be left. `is_known` are words that name a tool or an agent.
+pub(super) fn forbids(words: &str, is_known: impl Fn(&str) -> bool) -> bool {
     let words = words.trim_start();
     let end = words.find([',', ';', '.', ':', '"']).unwrap_or(words.len());
     let head = words[..end].replace('’', "'");
@@ -104,7 +109,7 @@ pub(super) fn forbids(words: &str) -> bool {
     let is_negation = |word: &str| NEGATIONS.contains(&word) || word.ends_with("n't");
     match first.as_deref() {
         Some("do") => said.next().is_some_and(|word| is_negation(&word)),
-        Some(word) => is_negation(word),
+        Some(word) => is_negation(word) || AVOIDING.contains(&word) && !is_known(word),
         None => false,
     }
 }
@@ -294,7 +299,8 @@ mod tests {
             "You must NOT write about rain.",
             "Nobody is to be asked",
         ] {
-            assert!(forbids(words) && may_forbid(words), "{words}");
+            assert!(forbids(words, |_| false), "{words}");
+            assert!(may_forbid(words), "{words}");
         }
         for words in [
             "",
@@ -304,9 +310,24 @@ mod tests {
             "check this: never again",
             "\"never\" is the word to look for",
             "notes on rain",
+            "the stop at the station",
         ] {
-            assert!(!forbids(words), "{words}");
+            assert!(!forbids(words, |_| false), "{words}");
         }
+    }
+
+    /// spec: ORC-2.1
+    #[test]
+    fn an_order_to_leave_something_forbids_unless_a_tool_is_called_so() {
+        for words in [
+            "avoid price_of item=apple",
+            "Please skip it",
+            "without the echo",
+        ] {
+            assert!(forbids(words, |_| false), "{words}");
+        }
+        assert!(forbids("cancel my table", |word| word == "book"));
+        assert!(!forbids("cancel my table", |word| word == "cancel"));
     }
 
     /// spec: ORC-2.1
