@@ -6,7 +6,9 @@ use crate::harness::{Finished, System};
 
 /// An agent with a program as its tool: it says what it got.
 const KIOSK: &str = "name = 'kiosk'\ndescription = 'Knows prices'\n[[tool]]\nname = 'price_of'\ndescription = 'Tells a price'\ncommand = ['cat']\n\
-    input = { type = 'object', required = ['item'], properties = { item = { type = 'string' }, count = { type = 'integer' } } }\n";
+    input = { type = 'object', required = ['item'], properties = { item = { type = 'string' }, count = { type = 'integer' } } }\n\
+    [[tool]]\nname = 'flood'\ndescription = 'Prints much'\ncommand = ['sh', '-c', 'head -c 300000 /dev/zero | tr \"\\0\" x']\ninput = { type = 'object' }\n\
+    [[tool]]\nname = 'nothing'\ndescription = 'Prints null'\ncommand = ['echo', 'null']\ninput = { type = 'object' }\n";
 
 /// Requests for the agent of [`KIOSK`] that the README has, with the input that the tool gets.
 const FOR_KIOSK: [(&str, &str); 6] = [
@@ -25,13 +27,15 @@ const FOR_KIOSK: [(&str, &str); 6] = [
 ];
 
 /// Requests for the chat that the README has, with their exit code and a part of the answer.
-const FOR_CHAT: [(&str, i32, &str); 11] = [
+const FOR_CHAT: [(&str, i32, &str); 13] = [
     ("echo \"hello there\"", 0, "hello there"),
     ("please echo \"hi\"", 0, "Echo: please echo \"hi\""),
     ("ask agent_echo to echo \"hi\"", 0, "hi"),
     ("agent_echo \"hi\"", 0, "hi"),
     ("hello", 0, "offline stand-in"),
     ("who are you?", 0, "offline stand-in"),
+    ("thanks", 0, "offline stand-in"),
+    ("what can you do?", 0, "offline stand-in"),
     ("7 times 6", 0, "is 42."),
     ("what is 12 + 3 x 2?", 0, "is 18."),
     ("echo \"hi\".", 3, "no language model checked"),
@@ -138,6 +142,38 @@ fn what_can_be_read_in_two_ways_does_not_leave_with_0() {
         assert!(alone.stdout.contains("I have called none"), "{alone:?}");
         let quoted = system.chat("kiosk \"price_of item=apple\"\n");
         assert_eq!(quoted.code, Some(0), "both are stated outright: {quoted:?}");
+    });
+}
+
+/// spec: ORC-2.1
+#[test]
+fn an_answer_that_was_cut_is_a_part_whoever_passes_it_on() {
+    with_kiosk(|system, ask| {
+        let flood = ask("flood {}");
+        assert_eq!(flood.code, Some(3), "{:?}", flood.stderr);
+        let left_out = format!("[… {} bytes left out]", 300_000 - 60 * 1024);
+        assert!(flood.stdout.contains(&left_out), "{:?}", flood.stderr);
+        let words = format!("price_of \"{}\"", "x".repeat(66_000));
+        assert_eq!(ask(&words).code, Some(3), "it comes back cut");
+        let lead = [
+            "agent",
+            "supervisor",
+            "--name",
+            "lead",
+            "--description",
+            "Leads",
+        ];
+        let _lead = system.start(&lead);
+        system.wait_online("lead");
+        let args = ["publish", "--to", "lead", "--wait", "kiosk \"flood {}\""];
+        let passed = system.run(&args, "");
+        assert_eq!(passed.code, Some(3), "{:?}", passed.stderr);
+        let null = ask("nothing {}");
+        assert_eq!(null.code, Some(0), "{null:?}");
+        assert!(null.stdout.contains("nothing says: null"), "{null:?}");
+        let none = system.chat("7 / 0\n");
+        assert_eq!(none.code, Some(1), "{none:?}");
+        assert!(none.stdout.contains("7 / 0 has no result"), "{none:?}");
     });
 }
 

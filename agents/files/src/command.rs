@@ -222,7 +222,10 @@ fn value(output: &[u8], length: usize) -> Value {
         let left_out = length - MAX_BEGINNING;
         return Value::from(format!("{beginning} [… {left_out} bytes left out]"));
     }
-    serde_json::from_slice(output).unwrap_or_else(|_| {
+    let json = serde_json::from_slice(output).ok();
+    // A program that prints `null` has printed something.
+    let json = json.filter(|value: &Value| !value.is_null());
+    json.unwrap_or_else(|| {
         let text = String::from_utf8_lossy(output);
         Value::from(text.trim_end())
     })

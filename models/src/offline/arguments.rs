@@ -31,7 +31,7 @@ pub(super) fn arguments(schema: &Value, words: &str) -> (Value, Vec<String>) {
     let mut filler = Filler {
         root: schema,
         words,
-        numbers: numbers(words),
+        numbers: free_numbers(words),
         stated: stated::object(words).unwrap_or_default(),
         quoted: stated::quotations(words).into(),
         guessed: Vec::new(),
@@ -42,6 +42,15 @@ pub(super) fn arguments(schema: &Value, words: &str) -> (Value, Vec<String>) {
         false => Some(filler.object(&empty, 0)),
     };
     (filled.unwrap_or_else(|| json!({})), filler.guessed)
+}
+
+/// The numbers that are no part of a value that stands behind `name=`.
+fn free_numbers(words: &str) -> Vec<(usize, Number)> {
+    let is_free = |(at, _): &(usize, Number)| {
+        let before = words[..*at].rsplit(char::is_whitespace).next();
+        before.is_none_or(|before| !before.contains('='))
+    };
+    numbers(words).into_iter().filter(is_free).collect()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]

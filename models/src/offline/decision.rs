@@ -104,14 +104,14 @@ pub(super) fn decide(request: &Request, words: &str) -> (Value, Option<Undone>) 
             undone,
         );
     }
-    let own = sums::answer(words).or_else(|| asks_who_it_is(words).then(|| introduction(&agents)));
-    if let Some(answer) = own {
+    let own = || asks_who_it_is(words).then(|| (introduction(&agents), None));
+    if let Some((answer, undone)) = sums::answer(words).or_else(own) {
         return match Attached::of(request).handed_to_nobody() {
             Some(left_out) => (
                 respond(&format!("{answer}\n{left_out}")),
-                Some(Undone::Part),
+                undone.max(Some(Undone::Part)),
             ),
-            None => (respond(&answer), None),
+            None => (respond(&answer), undone),
         };
     }
     undone(format!(

@@ -158,8 +158,8 @@ fn answer(request: &Request) -> Result<Answer, ModelError> {
 /// The answer to words with which nothing came, of one who has no tools.
 fn without_tools(said: &str) -> Answer {
     const WHO: &str = "I am an offline stand-in, not a language model";
-    if let Some(counted) = sums::answer(said) {
-        return Answer::text(counted);
+    if let Some((counted, undone)) = sums::answer(said) {
+        return Answer::Text(counted, undone);
     }
     match words::asks_who_it_is(said) {
         true => Answer::text(format!("{WHO}, and have no tools. {}", how_to_configure())),

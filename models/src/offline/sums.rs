@@ -5,7 +5,7 @@
 
 mod fraction;
 
-use crate::numerals;
+use crate::{Undone, numerals};
 use fraction::Fraction;
 
 /// The longest request that is read, in bytes.
@@ -35,8 +35,8 @@ enum Operation {
     Over,
 }
 
-/// The answer to words that are a sum and nothing else; `None` of others, and where there is no result.
-pub(super) fn answer(words: &str) -> Option<String> {
+/// The answer to words that are a sum and nothing else, and how much of it is undone, as all is where there is no result; `None` of others.
+pub(super) fn answer(words: &str) -> Option<(String, Option<Undone>)> {
     let words = words.trim();
     if words.len() > LONGEST {
         return None;
@@ -45,10 +45,20 @@ pub(super) fn answer(words: &str) -> Option<String> {
     let sum = without_head(&tokens);
     let value = value(sum)?;
     let asked = sum.join(" ");
-    Some(format!(
-        "{asked} is {}. (The offline stand-in counted that; it is no language model.)",
-        value.told()
-    ))
+    Some(match value {
+        Some(value) => {
+            let told = value.told();
+            let text = format!(
+                "{asked} is {told}. (The offline stand-in counted that; it is no language model.)"
+            );
+            (text, None)
+        }
+        None => {
+            let text =
+                format!("{asked} has no result, or one that is too long to be counted here.");
+            (text, Some(Undone::All))
+        }
+    })
 }
 
 /// The words without what ends a question: one of `=`, `?` and `.`, or `= ?`. More dots are a series that goes on.
@@ -86,30 +96,29 @@ fn without_head(tokens: &[String]) -> &[String] {
     &tokens[head..]
 }
 
-/// Products first, then what is added and taken away. A number alone is no sum.
-fn value(mut sum: &[String]) -> Option<Fraction> {
-    let (mut total, mut is_sum) = (Fraction::ZERO, false);
+/// Products first, then what is added and taken away; inside, `None` where there is no result. A number alone is no sum.
+fn value(mut sum: &[String]) -> Option<Option<Fraction>> {
+    let (mut total, mut is_sum) = (Some(Fraction::ZERO), false);
     let mut before = sum.first()?;
-    let mut term = number(&mut sum)?;
+    let mut term = Some(number(&mut sum)?);
     while !sum.is_empty() {
         let operation = operation(before, &mut sum)?;
         before = sum.first()?;
         let next = number(&mut sum)?;
         match operation {
-            Operation::Times => term = term.times(next)?,
-            Operation::Over => term = term.over(next)?,
+            Operation::Times => term = term.and_then(|term| term.times(next)),
+            Operation::Over => term = term.and_then(|term| term.over(next)),
             Operation::Plus | Operation::Minus => {
-                total = total.plus(term)?;
+                total = total.zip(term).and_then(|(total, term)| total.plus(term));
                 term = match operation {
-                    Operation::Minus => next.negative()?,
-                    _ => next,
+                    Operation::Minus => next.negative(),
+                    _ => Some(next),
                 };
             }
         }
         is_sum = true;
     }
-    is_sum.then_some(())?;
-    total.plus(term)
+    is_sum.then(|| total.zip(term).and_then(|(total, term)| total.plus(term)))
 }
 
 /// A number in digits, with a minus sign right before it or none, or in words up to a thousand.
@@ -178,7 +187,8 @@ mod tests {
             ("2 - 3 - 4 x 2", "2 - 3 - 4 x 2 is -9."),
             ("10 / 4 / 5", "10 / 4 / 5 is 0.5."),
         ] {
-            let said = answer(words).unwrap_or_default();
+            let (said, undone) = answer(words).unwrap_or_default();
+            assert_eq!(undone, None, "{words}");
             assert!(said.starts_with(result), "{words}: {said}");
         }
     }
@@ -195,7 +205,8 @@ mod tests {
             ("1 / 30000000000", "is 1/30000000000."),
             ("1 / 10000000000", "is 0.0000000001."),
         ] {
-            let said = answer(words).unwrap_or_default();
+            let (said, undone) = answer(words).unwrap_or_default();
+            assert_eq!(undone, None, "{words}");
             assert!(said.contains(&format!("{result} (")), "{words}: {said}");
         }
     }
@@ -207,14 +218,11 @@ mod tests {
             "",
             "42",
             "What is an agent?",
-            "1 / 0",
-            "0 / 0",
             "7 times",
             "7 times six cats",
             "Write 3 lines about 4 cats",
             "x + y",
             "1 + 1.2.3",
-            "99999999999999999999 * 99999999999999999999",
             "--1 + 1",
             "- 3 + 1",
             "2026-11-25",
@@ -260,6 +268,22 @@ mod tests {
             &"1 + ".repeat(1_000_000),
         ] {
             assert_eq!(answer(words), None, "{}", &words[..words.len().min(40)]);
+        }
+    }
+
+    /// spec: ORC-2.1
+    #[test]
+    fn a_sum_without_a_result_is_said_to_have_none() {
+        for words in [
+            "1 / 0",
+            "7 / 0 + 1",
+            "0 / 0",
+            "1 - 2 / 0",
+            "99999999999999999999 * 99999999999999999999",
+        ] {
+            let (said, undone) = answer(words).unwrap_or_default();
+            assert!(said.contains("has no result"), "{words}: {said}");
+            assert_eq!(undone, Some(Undone::All), "{words}");
         }
     }
 

@@ -32,7 +32,12 @@ pub(super) fn left_undone(value: &Value) -> Option<Undone> {
     if value.get("agent").is_some() || is_error(value) {
         return is_error(value).then_some(Undone::All).or(cut);
     }
-    let is = |key: &str, mark: bool| value.get(key) == Some(&mark.into());
+    let is = |key: &str, mark: bool| {
+        value.get(key).is_some_and(|said| match said {
+            Value::String(text) => text.eq_ignore_ascii_case(&mark.to_string()),
+            said => *said == mark,
+        })
+    };
     let says = |key: &str, words: &[&str]| {
         let said = value.get(key).and_then(Value::as_str);
         said.is_some_and(|said| words.iter().any(|word| said.eq_ignore_ascii_case(word)))
@@ -48,13 +53,32 @@ pub(super) fn left_undone(value: &Value) -> Option<Undone> {
             .iter()
             .any(|key| says(key, &["failed", "failure", "error"]))
         || says("undone", &["all"])
+        || is("rejected", true)
         || has_errors
         || is_text_of_error;
-    let is_part = is("partial", true) || says("undone", &["part"]);
+    let is_part = is("partial", true)
+        || says("undone", &["part"])
+        || says("status", &["partial"])
+        || ["failures", "rejected"]
+            .iter()
+            .any(|key| value.get(key).is_some_and(says_something));
     match (is_nothing, is_part) {
         (true, _) => Some(Undone::All),
         (_, true) => Some(Undone::Part),
-        _ => cut,
+        _ => left_undone_within(value).or(cut),
+    }
+}
+
+/// The same of the items of a list, or of a `result` within an object.
+fn left_undone_within(value: &Value) -> Option<Undone> {
+    let Some(items) = value.as_array() else {
+        return value.get("result").and_then(left_undone);
+    };
+    let ends: Vec<Option<Undone>> = items.iter().map(left_undone).collect();
+    match ends.iter().flatten().next() {
+        None => None,
+        Some(_) if ends.iter().all(|end| *end == Some(Undone::All)) => Some(Undone::All),
+        Some(_) => Some(Undone::Part),
     }
 }
 

@@ -12,11 +12,11 @@ use super::known::Known;
 use super::outright::{self, Outright, UNCHECKED};
 use super::passages::short;
 use super::procedure::{Next, Procedure};
-use super::sums;
 use super::told::{is_error, left_undone, told};
 use super::turn::Turn;
 use super::words::{FORBIDDING, asks_who_it_is, clauses, cut, forbids, may_forbid};
 use super::{Answer, MAX_LISTED, how_to_configure};
+use super::{stated, sums};
 use crate::relevance::{Card, Skill, goes_by};
 use crate::{PromptPart, Request, ToolCall, ToolSpec, Undone};
 
@@ -142,15 +142,19 @@ fn matched(request: &Request, turn: &Turn<'_>) -> Answer {
             filled.map(|arguments| (tool.name.clone(), arguments))
         })
         .filter(|(name, arguments)| !made(name, arguments));
-    let calls = with_ids(request, wanted.collect());
+    let wanted: Vec<(String, Value)> = wanted.collect();
+    if let Some(why) = wanted.iter().find_map(|call| changed(request, turn, call)) {
+        return Answer::undone(why);
+    }
+    let calls = with_ids(request, wanted);
     if !calls.is_empty() {
         return Answer::Calls(calls);
     }
     if !turn.rounds.is_empty() {
         return Answer::undone(summary(turn));
     }
-    if let Some(counted) = sums::answer(&turn.words) {
-        return Answer::text(counted);
+    if let Some((counted, undone)) = sums::answer(&turn.words) {
+        return Answer::Text(counted, undone);
     }
     let introduction = introduction(&request.tools);
     match asks_who_it_is(&turn.words) {
@@ -171,6 +175,26 @@ fn data_call(request: &Request, turn: &Turn<'_>) -> Option<(String, Value)> {
         1 => takers.into_iter().next(),
         _ => None,
     }
+}
+
+/// The sentence on a call of a tool that would get another value than the words give outright for one of its inputs.
+fn changed(request: &Request, turn: &Turn<'_>, (name, made): &(String, Value)) -> Option<String> {
+    let tool = request.tools.iter().find(|tool| tool.name == *name)?;
+    let properties = tool.parameters["properties"].as_object()?;
+    let is_changed = |input: &&String| {
+        let stated = stated::assigned(&turn.words, input);
+        stated.is_some_and(|stated| match &made[&**input] {
+            Value::String(text) => text != stated,
+            value => value.to_string() != stated,
+        })
+    };
+    let input = properties
+        .keys()
+        .find(is_changed)
+        .filter(|_| tool.agent.is_none())?;
+    Some(format!(
+        "I have not called {name}: it cannot be given `{input}` as it stands in the request, and with another value it would do what nobody asked for."
+    ))
 }
 
 /// Words about what came back. What is made of a guess may not be what was meant.

@@ -587,6 +587,10 @@ fn a_tool_that_says_itself_that_it_failed_has_done_nothing() {
         json!({"isError": true}),
         json!({"status": "failed"}),
         json!({"state": "failed"}),
+        json!({"success": "false"}),
+        json!({"rejected": true}),
+        json!([{"ok": false}]),
+        json!({"result": {"ok": false}}),
         json!({"errors": ["valve stuck"]}),
         json!({"errors": "valve stuck"}),
         json!({"errors": 3}),
@@ -601,6 +605,14 @@ fn a_tool_that_says_itself_that_it_failed_has_done_nothing() {
         declared(json!({"partial": true, "loaded": 2})),
         Some(Undone::Part)
     );
+    for part in [
+        json!({"status": "partial"}),
+        json!({"failures": [1]}),
+        json!({"rejected": ["a"]}),
+        json!([{"ok": true}, {"ok": false}]),
+    ] {
+        assert_eq!(declared(part.clone()), Some(Undone::Part), "{part}");
+    }
     for cut in [
         json!("much [… 7 bytes left out]"),
         json!({"agent": "agent_echo", "text": "much [… 7 bytes left out]"}),
@@ -759,4 +771,23 @@ fn data_without_words_are_for_the_only_tool_whose_inputs_they_are() {
     other.name = "order_rain".to_owned();
     two.tools.push(other);
     assert!(matches!(answer(&two), Answer::Text(_, Some(Undone::All))));
+}
+
+/// spec: ORC-2.1
+#[test]
+fn a_value_that_is_given_outright_is_never_changed() {
+    for words in [
+        "calculator a=1e3 b=2 please",
+        "calculator a=007 b=2",
+        "use the calculator with a=1 and b=10% of it",
+    ] {
+        let Answer::Text(said, Some(Undone::All)) = answer(&asked(words)) else {
+            panic!("it is not called: {words}");
+        };
+        assert!(said.contains("I have not called calculator"), "{said}");
+    }
+    let made = calls(&asked("use the calculator with a=1 and b=2, please"));
+    assert_eq!(made[0].arguments, json!({"a": 1, "b": 2}));
+    let other = calls(&asked("use the calculator for c=7 and 3 and 4"));
+    assert_eq!(other[0].arguments, json!({"a": 3, "b": 4}));
 }
