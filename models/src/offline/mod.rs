@@ -56,8 +56,8 @@ mod turn;
 mod words;
 
 pub use layout::text_to_check;
-pub use outright::stated_input;
 pub use notes::without_notes;
+pub use outright::stated_input;
 pub use procedure::steps_that_name_none;
 
 use async_trait::async_trait;
