@@ -131,9 +131,13 @@ impl Discovered {
         match self.orchestrators.as_slice() {
             [one] => Ok(Arc::clone(one)),
             [] if default_orchestrator => self.built_in(dir),
-            [] => Err(
-                Fault::error(dir, "no orchestrator was found in this folder").helped(self.advice()),
-            ),
+            [] => {
+                let message = match self.has_errors() {
+                    true => "no orchestrator was found among the files that can be used",
+                    false => "no orchestrator was found in this folder",
+                };
+                Err(Fault::error(dir, message).helped(self.advice()))
+            }
             several => {
                 let names: Vec<String> = several
                     .iter()
@@ -155,9 +159,13 @@ impl Discovered {
         }
     }
 
+    fn has_errors(&self) -> bool {
+        self.faults.iter().any(Fault::is_error)
+    }
+
     /// The advice where nobody leads.
     fn advice(&self) -> &'static str {
-        match self.faults.iter().any(Fault::is_error) {
+        match self.has_errors() {
             true => {
                 "a file of the folder could not be read: mend that first; otherwise write `type: orchestrator` into the front matter of the one who leads"
             }

@@ -180,6 +180,19 @@ fn a_folder_without_orchestrator_is_an_error_unless_the_built_in_one_is_wanted()
     assert!(!built_in.rules.is_empty());
 }
 
+/// The file that cannot be used may be that of the one who leads.
+///
+/// spec: SOP-7.5
+#[test]
+fn a_folder_is_not_said_to_have_no_orchestrator_where_a_file_cannot_be_used() {
+    let broken = orchestrator("lead").replace("description", "descripton");
+    let folder = folder(&[("a.md", &agent("a")), ("lead.md", &broken)]);
+    let fault = found(&folder).orchestrator(folder.path(), false);
+    let fault = fault.expect_err("nobody leads");
+    let message = "no orchestrator was found among the files that can be used";
+    assert_eq!(fault.message, message);
+}
+
 /// spec: SOP-7.5
 #[test]
 fn the_built_in_orchestrator_takes_nobodys_name() {
