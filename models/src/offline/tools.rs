@@ -183,10 +183,11 @@ fn changed(request: &Request, turn: &Turn<'_>, (name, made): &(String, Value)) -
     let properties = tool.parameters["properties"].as_object()?;
     let is_changed = |input: &&String| {
         let stated = stated::assigned(&turn.words, input);
-        stated.is_some_and(|stated| match &made[&**input] {
-            Value::String(text) => text != stated,
-            value => value.to_string() != stated,
-        })
+        let printed = match &made[&**input] {
+            Value::String(text) => text.clone(),
+            value => value.to_string(),
+        };
+        stated.is_some_and(|stated| printed != stated)
     };
     let input = properties
         .keys()
