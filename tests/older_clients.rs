@@ -4,7 +4,7 @@
 
 use std::{env, path::PathBuf};
 
-use crate::harness::{Process, System, eventually};
+use crate::harness::{Process, System, eventually, free_address, http_address};
 
 struct Older(PathBuf);
 
@@ -64,6 +64,22 @@ fn an_agent_that_goes_by_names_and_sends_its_artifact_late_answers_chat_and_comm
     assert!(answered.stdout.contains("Echo: and again"), "{answered:?}");
     let refused = system.run(&ask("unknown", "no"), "");
     assert_ne!(refused.code, Some(0), "{refused:?}");
+}
+
+/// A2A 1.0 section 4.1.1: a message names no skill.
+#[test]
+fn an_agent_that_goes_by_names_answers_clients_of_a2a() {
+    let Some(older) = Older::find() else { return };
+    let system = System::bare(free_address());
+    let address = system.grpc();
+    let broker = ["broker", "--json", "--ephemeral", "--grpc", address];
+    let broker = system.start(&[&broker[..], &["--http", "127.0.0.1:0"]].concat());
+    let http = http_address(&broker);
+    let _echo = older.echo(&system);
+    let url = format!("http://{http}/agents/agent_echo");
+    let called = system.run(&["a2a", "call", &url, "good day"], "");
+    assert_eq!(called.code, Some(0), "{called:?}");
+    assert!(called.stdout.contains("Echo: good day"), "{called:?}");
 }
 
 /// spec: HUB-7

@@ -78,6 +78,24 @@ pub fn task_type<'a>(card: &AgentCard, skill: &'a AgentSkill) -> &'a str {
     }
 }
 
+/// The type by which the agent with this card knows a task: of a skill, named by its id or its name, what the card says; without one, its only
+/// skill's, where the agent goes by the names of its skills.
+pub fn known_as(wanted: Option<String>, card: &AgentCard) -> Option<String> {
+    let skill = match &wanted {
+        Some(wanted) => card
+            .skills
+            .iter()
+            .find(|s| [&s.id, &s.name].contains(&wanted)),
+        None => match &card.skills[..] {
+            [only] if task_type(card, only) != only.id => Some(only),
+            _ => None,
+        },
+    };
+    skill
+        .map(|skill| task_type(card, skill).to_owned())
+        .or(wanted)
+}
+
 /// The contracts of all of the card's skills, by skill id. The schemas are as the agent wrote them and may be no schemas.
 pub fn contracts(card: &AgentCard) -> BTreeMap<String, Contract> {
     let extensions = card.capabilities.iter().flat_map(|c| &c.extensions);
@@ -120,7 +138,7 @@ pub(crate) fn refusal(card: &AgentCard, wanted: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Card, Skill, card::extend};
+    use crate::{Agent, Card, Skill, TaskContext, card::extend};
     use agenthub_proto::a2a::{AgentCapabilities, AgentExtension};
     use serde_json::json;
 
@@ -150,6 +168,37 @@ mod tests {
             ..Default::default()
         };
         assert_eq!(asked(nameless), "skill_0");
+    }
+
+    /// spec: HUB-5.2
+    #[test]
+    fn a_task_has_the_type_by_which_its_agent_knows_it() {
+        let skill = |id: &str, name: &str| AgentSkill {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            ..AgentSkill::default()
+        };
+        let mut older = AgentCard {
+            skills: vec![skill("skill_0", "Echo Messages")],
+            ..AgentCard::default()
+        };
+        let known = |wanted: &str, card: &AgentCard| {
+            let wanted = (!wanted.is_empty()).then(|| wanted.to_owned());
+            known_as(wanted, card).unwrap_or_default()
+        };
+        for wanted in ["", "skill_0", "Echo Messages"] {
+            assert_eq!(known(wanted, &older), "Echo Messages");
+        }
+        assert_eq!(known("other", &older), "other");
+        older.skills.push(skill("skill_1", "Sing"));
+        assert_eq!(known("", &older), "", "which of them is meant is not known");
+        let skill = Skill::new("echo", "Echo", "");
+        let agent = Agent::worker(Card::new("a", "").skill(skill))
+            .on_task_type("echo", async |_: TaskContext| Ok("hi"))
+            .build();
+        let of_sdk = agent.expect("it is whole").card().clone();
+        assert_eq!(known("", &of_sdk), "");
+        assert_eq!(known("Echo", &of_sdk), "echo");
     }
 
     #[test]

@@ -8,7 +8,7 @@ pub use crate::{
     agent::{FollowUp, follow_up},
     agent_tools::AgentTool,
     agents_at_work::{AgentsAtWork, SentAway},
-    contract::{Contract, contracts, task_type},
+    contract::{Contract, contracts, known_as, task_type},
     delegation::span_of,
     gathering::{ANSWER_ARTIFACT, Gathering},
     outcome::assemble,

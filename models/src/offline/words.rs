@@ -83,11 +83,16 @@ pub(super) fn may_forbid(words: &str) -> bool {
         instruction = instruction.replace(&quoted.to_lowercase(), " ");
     }
     let instruction = instruction.replace('’', "'");
-    let instruction = instruction.trim_start();
-    let is_polite = |head: &&str| instruction.strip_prefix(*head);
-    let instruction = POLITE.iter().find_map(is_polite).unwrap_or(instruction);
-    let mut said = instruction.split(|c: char| !c.is_alphanumeric() && c != '\'');
+    let mut said = without_politeness(instruction.trim_start())
+        .split(|c: char| !c.is_alphanumeric() && c != '\'');
     said.any(|word| NEGATIONS.contains(&word) || word.ends_with("n't"))
+}
+
+/// The words, in small letters, without the beginning of a polite question.
+fn without_politeness(words: &str) -> &str {
+    let heads = POLITE.iter();
+    let rest = heads.filter_map(|head| words.strip_prefix(*head)).next();
+    rest.unwrap_or(words)
 }
 
 /// Words at the head of an order that say to leave something.
@@ -97,14 +102,11 @@ const AVOIDING: [&str; 7] = [
 
 /// True if the words begin by saying what is not to be done, or is to be left. `is_known` are words that name a tool or an agent.
 pub(super) fn forbids(words: &str, is_known: impl Fn(&str) -> bool) -> bool {
-    let words = words.trim_start();
-    let end = words.find([',', ';', '.', ':', '"']).unwrap_or(words.len());
-    let head = words[..end].replace('’', "'");
-    let bare = |word: &str| {
-        word.trim_matches(|c: char| !c.is_alphanumeric())
-            .to_lowercase()
-    };
-    let mut said = head.split_whitespace().map(bare);
+    let words = words.trim_start().replace('’', "'").to_lowercase();
+    let order = without_politeness(&words);
+    let end = order.find([',', ';', '.', ':', '"']).unwrap_or(order.len());
+    let bare = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_owned();
+    let mut said = order[..end].split_whitespace().map(bare);
     let first = said.find(|word| !BEFORE_ORDERS.contains(&&**word));
     let is_negation = |word: &str| NEGATIONS.contains(&word) || word.ends_with("n't");
     match first.as_deref() {

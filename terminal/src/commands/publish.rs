@@ -9,7 +9,7 @@ use std::{
 };
 
 use agenthub_proto::{
-    a2a::{AgentCard, Message, Part, Role},
+    a2a::{Message, Part, Role},
     agenthub::{
         AgentEntry, AgentEventMetadata, AgentState, ListAgentsRequest, TaskStatusUpdateEvent,
     },
@@ -18,7 +18,7 @@ use agenthub_proto::{
 };
 use agenthub_sdk::{
     Client, Delegation, Error, Outcome, Update, Updates,
-    internal::{task_type, unknown_agent},
+    internal::{known_as, task_type, unknown_agent},
 };
 use anyhow::bail;
 use serde_json::json;
@@ -75,24 +75,6 @@ pub async fn run(mut args: Publish, hub: &str) -> anyhow::Result<ExitCode> {
     };
     client.close().await;
     Ok(code)
-}
-
-/// The type by which the agent with this card knows a task: of a skill, named by its id or its name, what the card says; without one, its only
-/// skill's, where the agent goes by the names of its skills.
-fn known_as(wanted: Option<String>, card: &AgentCard) -> Option<String> {
-    let skill = match &wanted {
-        Some(wanted) => card
-            .skills
-            .iter()
-            .find(|s| [&s.id, &s.name].contains(&wanted)),
-        None => match &card.skills[..] {
-            [only] if task_type(card, only) != only.id => Some(only),
-            _ => None,
-        },
-    };
-    skill
-        .map(|skill| task_type(card, skill).to_owned())
-        .or(wanted)
 }
 
 /// Text on an agent that the hub does not know, with those that may be meant.
@@ -314,8 +296,6 @@ fn print(outcome: &Outcome, json: bool) -> anyhow::Result<ExitCode> {
 
 #[cfg(test)]
 mod tests {
-    use agenthub_proto::a2a::AgentSkill;
-    use agenthub_sdk::{Agent, Card, Skill, TaskContext};
 
     use super::*;
 
@@ -375,36 +355,5 @@ mod tests {
         );
         assert_eq!(said(entry(AgentState::Online)), "");
         assert_eq!(said(Err(Error::Unavailable("later".into()))), "");
-    }
-
-    /// spec: HUB-5.2
-    #[test]
-    fn a_task_has_the_type_by_which_its_agent_knows_it() {
-        let skill = |id: &str, name: &str| AgentSkill {
-            id: id.to_owned(),
-            name: name.to_owned(),
-            ..AgentSkill::default()
-        };
-        let mut older = AgentCard {
-            skills: vec![skill("skill_0", "Echo Messages")],
-            ..AgentCard::default()
-        };
-        let known = |wanted: &str, card: &AgentCard| {
-            let wanted = (!wanted.is_empty()).then(|| wanted.to_owned());
-            known_as(wanted, card).unwrap_or_default()
-        };
-        for wanted in ["", "skill_0", "Echo Messages"] {
-            assert_eq!(known(wanted, &older), "Echo Messages");
-        }
-        assert_eq!(known("other", &older), "other");
-        older.skills.push(skill("skill_1", "Sing"));
-        assert_eq!(known("", &older), "", "which of them is meant is not known");
-        let skill = Skill::new("echo", "Echo", "");
-        let agent = Agent::worker(Card::new("a", "").skill(skill))
-            .on_task_type("echo", async |_: TaskContext| Ok("hi"))
-            .build();
-        let of_sdk = agent.expect("it is whole").card().clone();
-        assert_eq!(known("", &of_sdk), "");
-        assert_eq!(known("Echo", &of_sdk), "echo");
     }
 }

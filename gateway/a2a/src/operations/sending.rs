@@ -2,6 +2,7 @@
 
 use agenthub_sdk::{
     Error as HubError,
+    internal::known_as,
     proto::{a2a, agenthub::AgentEventMetadata},
 };
 use futures_util::StreamExt;
@@ -145,6 +146,10 @@ impl Operations {
             for (key, value) in metadata.fields {
                 own.fields.entry(key).or_insert(value);
             }
+        }
+        let wanted = Some(message.task_type()).filter(|wanted| !wanted.is_empty());
+        if let Some(known) = known_as(wanted.map(str::to_owned), &agent.card) {
+            message = message.with_metadata("task_type", known);
         }
         let task_id = message.task_id.clone();
         let mut push_id = None;
