@@ -5,7 +5,7 @@ pub use agenthub_runs::redact::{error as redacted, value as redacted_value};
 pub use serde;
 
 pub use crate::{
-    agent::{FollowUp, follow_up},
+    agent::{FollowUp, follow_up, is_of_sdk},
     agent_tools::AgentTool,
     agents_at_work::{AgentsAtWork, SentAway},
     contract::{Contract, contracts, known_as, task_type},

@@ -7,9 +7,12 @@ mod sending;
 
 use std::{pin::Pin, sync::Arc};
 
-use agenthub_sdk::{Error as HubError, proto::a2a};
+use agenthub_sdk::{
+    Error as HubError,
+    proto::{a2a, agenthub::agent_event::Payload},
+};
 use futures_util::{Stream, StreamExt};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -20,7 +23,7 @@ use crate::{
     push::Push,
     replies::Replies,
     shared::Shared,
-    story::{LAST_WORDS, Story, Until},
+    story::{LAST_WORDS, LATE, Story, Until},
     v1::{CancelTaskRequest, GetTaskRequest, StreamResponse, SubscribeToTaskRequest, Task},
 };
 
@@ -180,7 +183,7 @@ impl Operations {
     }
 
     /// Shows what comes, to the end of the story. An agent's last words, which come as a message and in the status that ends its task, are
-    /// shown once.
+    /// shown once, and an artifact that comes behind the end is shown before it.
     fn follow(
         &self,
         mut feed: Feed,
@@ -202,12 +205,17 @@ impl Operations {
                     yield Ok(words);
                 }
                 match event {
-                    Ok(event) => if let Some(shown) = story.take(event) {
-                        match story.may_be_repeated() {
-                            true => held = Some(shown),
-                            false => yield Ok(shown),
+                    Ok(event) => {
+                        if story.may_be_early(&event) && let Some(late) = artifact_behind(&mut feed).await && let Some(shown) = story.take(late) {
+                            yield Ok(shown);
                         }
-                    },
+                        if let Some(shown) = story.take(event) {
+                            match story.may_be_repeated() {
+                                true => held = Some(shown),
+                                false => yield Ok(shown),
+                            }
+                        }
+                    }
                     Err(error) => {
                         yield Err(error);
                         return;
@@ -216,6 +224,19 @@ impl Operations {
             }
         }
     }
+}
+
+/// The artifact behind the end of its task, if it comes soon.
+async fn artifact_behind(feed: &mut Feed) -> Option<Payload> {
+    let artifact = async {
+        while let Ok(event) = feed.next().await {
+            if matches!(event, Payload::ArtifactUpdate(_)) {
+                return Some(event);
+            }
+        }
+        None
+    };
+    timeout(LATE, artifact).await.ok().flatten()
 }
 
 fn closing() -> Error {

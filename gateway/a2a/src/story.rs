@@ -2,16 +2,22 @@
 
 use std::time::Duration;
 
-use agenthub_sdk::proto::{
-    a2a,
-    a2a::TaskState,
-    agenthub::{AgentEvent, agent_event::Payload},
+use agenthub_sdk::{
+    internal::is_of_sdk,
+    proto::{
+        a2a,
+        a2a::TaskState,
+        agenthub::{AgentEvent, agent_event::Payload},
+    },
 };
 
 use crate::{
     convert::{artifact_update_from_hub, status_update_from_hub, task_from_hub},
     v1::{StreamResponse, TaskStatusUpdateEvent, stream_response::Payload as StreamPayload},
 };
+
+/// Time for which the artifact is waited for of an agent that has completed its task without one: those of the original AgentHub send it behind.
+pub(crate) const LATE: Duration = Duration::from_millis(250);
 
 /// Time for which words of an agent wait for the status that ends its task, which has them as well.
 pub(crate) const LAST_WORDS: Duration = Duration::from_millis(100);
@@ -33,6 +39,8 @@ pub(crate) struct Story {
     state: Option<TaskState>,
     /// Id of the message that was shown last, if an agent said it without a change of state.
     said: Option<String>,
+    /// An artifact was shown.
+    has_artifact: bool,
     is_over: bool,
 }
 
@@ -43,6 +51,7 @@ impl Story {
             until,
             state: None,
             said: None,
+            has_artifact: false,
             is_over: false,
         }
     }
@@ -53,6 +62,7 @@ impl Story {
             until: Until::Terminal,
             state,
             said: None,
+            has_artifact: false,
             is_over: state.is_some_and(TaskState::is_terminal),
         }
     }
@@ -65,6 +75,7 @@ impl Story {
     /// Shows the task as it was read. That it waits for its requester ends nothing: the answer may be on its way.
     pub(crate) fn begin(&mut self, task: a2a::Task) -> StreamResponse {
         self.state = Some(task.state());
+        self.has_artifact = !task.artifacts.is_empty();
         self.is_over = task.state().is_terminal();
         shown(StreamPayload::Task(task_from_hub(task)))
     }
@@ -96,6 +107,11 @@ impl Story {
     /// True if an event has the words that were shown last, and more.
     pub(crate) fn is_repeated_by(&self, event: &Payload) -> bool {
         self.said.is_some() && said_with_status(event) == self.said.as_deref()
+    }
+
+    /// True if an event completes the task, and its artifact may come behind it.
+    pub(crate) fn may_be_early(&self, event: &Payload) -> bool {
+        !self.has_artifact && may_be_early(event)
     }
 
     /// The part of an event that is shown.
@@ -139,12 +155,22 @@ impl Story {
                 Some(shown(StreamPayload::StatusUpdate(update)))
             }
             (Payload::ArtifactUpdate(update), Some(_)) => {
+                self.has_artifact = true;
                 let update = artifact_update_from_hub(update);
                 Some(shown(StreamPayload::ArtifactUpdate(update)))
             }
             _ => None,
         }
     }
+}
+
+/// True if an event completes a task in the name of an agent of another library, which may send the artifact behind it.
+pub(crate) fn may_be_early(event: &Payload) -> bool {
+    let Payload::StatusUpdate(update) = event else {
+        return false;
+    };
+    let state = update.status.as_ref().map(a2a::TaskStatus::state);
+    state == Some(TaskState::Completed) && !is_of_sdk(update)
 }
 
 /// The id of the words with which an event shows its task: an agent has said them last.

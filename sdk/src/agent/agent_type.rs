@@ -2,6 +2,7 @@
 
 use agenthub_proto::{
     a2a::{AgentCard, AgentExtension},
+    agenthub::TaskStatusUpdateEvent,
     json,
     wkt::Struct,
 };
@@ -10,6 +11,12 @@ use crate::card::EXTENSION;
 
 /// Key of the type in cards and statuses.
 pub(crate) const AGENT_TYPE: &str = "agentType";
+
+/// True if a status says what kind of agent of this SDK it is of.
+pub fn is_of_sdk(update: &TaskStatusUpdateEvent) -> bool {
+    let metadata = update.metadata.as_ref();
+    metadata.is_some_and(|metadata| metadata.fields.contains_key(AGENT_TYPE))
+}
 
 /// Type of an agent. It never changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -35,6 +35,7 @@ use futures_util::future::BoxFuture;
 
 pub(crate) use agent_type::AGENT_TYPE;
 pub use agent_type::AgentType;
+pub use agent_type::is_of_sdk;
 pub(crate) use answer::publishes_of;
 pub use builder::AgentBuilder;
 pub use executing::{ExecuteError, Executed, ExecutedRun};

@@ -7,7 +7,7 @@ use agenthub_proto::{
 use agenthub_runs::Spent;
 
 use super::Update;
-use crate::{Outcome, agent::AGENT_TYPE, outcome::assemble, usage};
+use crate::{Outcome, agent::is_of_sdk, outcome::assemble, usage};
 
 /// State of a delegated task.
 #[derive(Debug)]
@@ -96,14 +96,10 @@ impl Fold {
     /// Agents of other libraries may say that a task is completed and send its artifact after that; those of this SDK never do, and say in each
     /// status what they are. The hub's own word is the last one.
     fn is_early(&self, event: &AgentEvent, update: &TaskStatusUpdateEvent) -> bool {
-        let is_of_sdk = update
-            .metadata
-            .as_ref()
-            .is_some_and(|m| m.fields.contains_key(AGENT_TYPE));
         self.task.state() == TaskState::Completed
             && self.task.artifacts.is_empty()
             && !event.sender().is_empty()
-            && !is_of_sdk
+            && !is_of_sdk(update)
     }
 
     /// Statuses that the hub makes itself (a deadline, a cancellation) don't say who worked.
@@ -127,6 +123,7 @@ impl Fold {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::AGENT_TYPE;
     use agenthub_proto::{
         a2a::{Artifact, Message, Part},
         agenthub::{AgentEventMetadata, TaskArtifactUpdateEvent, TaskStatusUpdateEvent},

@@ -6,6 +6,7 @@ use agenthub_sdk::{
     proto::{a2a, agenthub::AgentEventMetadata},
 };
 use futures_util::StreamExt;
+use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::{Call, Operations, Shows, closing, history, keep_latest, repeating::PriorTask};
@@ -21,7 +22,7 @@ use crate::{
     identity::identity,
     push::{Config, StartPoint},
     replies::is_end,
-    story::{Story, Until},
+    story::{self, LATE, Story, Until},
     v1::{self, SendMessageRequest, SendMessageResponse, send_message_response},
 };
 
@@ -54,14 +55,21 @@ impl Operations {
         let mut sent = sent.await?;
         let state = sent.prior.as_ref().map(a2a::Task::state);
         let mut is_over = state.is_some_and(|state| state.is_terminal() || state.is_interrupted());
+        let mut may_be_early = false;
         while !config.return_immediately && !is_over {
             let event = tokio::select! {
                 event = sent.feed.next() => event?,
                 () = self.closing.cancelled() => return Err(closing()),
             };
             is_over = is_end(&event);
+            may_be_early = story::may_be_early(&event);
         }
-        let task = self.hub.client()?.task(&sent.task_id, history).await?;
+        let client = self.hub.client()?;
+        let mut task = client.task(&sent.task_id, history).await?;
+        if may_be_early && task.artifacts.is_empty() {
+            sleep(LATE).await;
+            task = client.task(&sent.task_id, history).await?;
+        }
         let payload = match config.return_immediately {
             true => send_message_response::Payload::Task(task_from_hub(task)),
             false => answer_of(task),
