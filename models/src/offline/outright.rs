@@ -144,7 +144,7 @@ fn own_names(card: &Card<'_>) -> impl Iterator<Item = String> {
 }
 
 /// The request in quotation marks that is all that stands behind the name of the one who is asked.
-fn quoted_for<'w>(own: &str, words: &'w str) -> Option<&'w str> {
+pub(super) fn quoted_for<'w>(own: &str, words: &'w str) -> Option<&'w str> {
     let own = Card {
         id: own,
         ..Card::default()

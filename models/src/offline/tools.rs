@@ -114,7 +114,7 @@ fn matched(request: &Request, turn: &Turn<'_>) -> Answer {
             false => words_on_results(request, turn),
         };
     }
-    let is_forbidden = || may_forbid(&turn.words) || is_left(request, turn);
+    let is_forbidden = || may_forbid(errand(request, turn)) || is_left(request, turn);
     if turn.rounds.is_empty() && is_forbidden() {
         return Answer::undone(format!("{FORBIDDING} {}", introduction(&request.tools)));
     }
@@ -305,6 +305,11 @@ fn unread_data(request: &Request, turn: &Turn<'_>) -> Option<String> {
     })
 }
 
+/// The words that are for the agent that asks: those in quotation marks, where its own name stands before them.
+fn errand<'t>(request: &Request, turn: &'t Turn<'_>) -> &'t str {
+    outright::quoted_for(request.asker_id(), &turn.words).unwrap_or(&turn.words)
+}
+
 /// True if the words begin by saying what is not to be done.
 fn is_left(request: &Request, turn: &Turn<'_>) -> bool {
     let is_named_so = |name: &str, word: &str| name.split(['_', '-', '.']).any(|part| part == word);
@@ -313,7 +318,7 @@ fn is_left(request: &Request, turn: &Turn<'_>) -> bool {
         names.extend([card.id, card.name].map(str::to_lowercase));
         names.extend(card.skills.iter().map(|skill| skill.id.to_lowercase()));
     }
-    forbids(&turn.words, |word| {
+    forbids(errand(request, turn), |word| {
         names.iter().any(|name| is_named_so(name, word))
     })
 }

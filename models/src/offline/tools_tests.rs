@@ -662,6 +662,21 @@ fn what_is_stated_outright_is_called_with_exactly_that() {
 
 /// spec: ORC-2.1
 #[test]
+fn a_negation_in_the_quotation_for_the_one_who_is_asked_calls_nobody() {
+    for words in [
+        "ink \"do not echo this\"",
+        "ink 'never use the calculator a=2 b=3'",
+    ] {
+        let forbidden = asked_by("agent_ink", false, words);
+        let Answer::Text(said, Some(Undone::All)) = answer(&forbidden) else {
+            panic!("nobody is called: {words}");
+        };
+        assert!(said.starts_with(FORBIDDING), "{words}: {said}");
+    }
+}
+
+/// spec: ORC-2.1
+#[test]
 fn whoever_is_asked_directly_by_its_own_name_is_asked_outright() {
     let words = "ask kiosk to calculator a=2 b=3.5";
     for (own, expected) in [("agent_kiosk", None), ("shop", Some(Undone::Part))] {
