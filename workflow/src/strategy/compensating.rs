@@ -73,8 +73,9 @@ pub(super) fn next(mut evaluation: Evaluation<'_>, failure: String) -> Next {
     drop(out);
     let mut undo = std::mem::take(&mut evaluation.undo);
     undo.sort_by(|a, b| (b.at_ms, &b.name).cmp(&(a.at_ms, &a.name)));
-    let (mut taken_back, mut left) = (Vec::new(), Vec::new());
+    let (mut taken_back, mut in_part, mut left) = (Vec::new(), Vec::new(), Vec::new());
     for undo in undo {
+        evaluation.lacks.clear();
         let name = undo_of(&undo.name);
         let work = match &undo.asked {
             Ok(asked) => {
@@ -87,7 +88,14 @@ pub(super) fn next(mut evaluation: Evaluation<'_>, failure: String) -> Next {
         };
         match work {
             WorkState::Working => return Next::Steps(evaluation.wanted),
-            WorkState::Completed { .. } => taken_back.push(undo.name),
+            WorkState::Completed { .. } => match evaluation.lacks.first() {
+                None => taken_back.push(undo.name),
+                Some(lacks) => {
+                    let said = |field: &str| lacks[field].as_str().unwrap_or_default();
+                    let (agent, why) = (said("agent"), said("lacks"));
+                    in_part.push(format!("`{}` ({agent}: {why})", undo.name));
+                }
+            },
             WorkState::Failed { error, .. } => left.push(format!("`{}` ({error})", undo.name)),
             WorkState::Cancelled { .. } => left.push(format!("`{}`", undo.name)),
         }
@@ -95,6 +103,9 @@ pub(super) fn next(mut evaluation: Evaluation<'_>, failure: String) -> Next {
     let mut error = failure;
     if !taken_back.is_empty() {
         error += &format!("; taken back: {}", taken_back.join(", "));
+    }
+    if !in_part.is_empty() {
+        error += &format!("; taken back in part: {}", in_part.join(", "));
     }
     if !left.is_empty() {
         error += &format!("; not taken back: {}", left.join(", "));

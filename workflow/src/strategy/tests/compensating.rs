@@ -27,6 +27,27 @@ steps:
 }
 
 #[test]
+fn what_was_taken_back_in_part_is_said_to_be_so() {
+    let workflow = "
+steps:
+  book: { agent: x, text: book, compensate: { agent: u, text: 'not book' } }
+  pay: { agent: x, text: pay, compensate: { agent: u, text: 'pay back' } }
+  ship: { agent: x, text: ship, depends_on: [book, pay] }
+";
+    let (outcome, _) = played(workflow, json!({}), |step, _| match step {
+        "ship" => failed("no truck"),
+        "undo/book" => done(json!({"partial": true, "undone": "part", "results": []})),
+        _ => done(json!({})),
+    });
+    let error = error(&outcome);
+    assert!(
+        error.contains("; taken back: pay; taken back in part: `book` ("),
+        "{error}"
+    );
+    assert!(!error.contains("not taken back"), "{error}");
+}
+
+#[test]
 fn what_was_done_is_taken_back_in_reverse_order_when_the_workflow_fails() {
     let workflow = "
 steps:
