@@ -10,7 +10,7 @@ use crate::{
     connecting::{Offers, doubtful_inputs, misfits, unknown_agents},
     finding::{Finding, placed},
     mending::Mended,
-    model::Workflow,
+    model::{Work, Workflow},
     nested_files::{self, Chain},
     reading::{self, Source},
 };
@@ -125,8 +125,9 @@ pub(crate) fn checked(
     if let Some(workflow) = &workflow {
         let nobody = Offers::default();
         let unknown = offers.map_or_else(Vec::new, |offers| unknown_agents(workflow, offers));
+        let inner = offers.map_or_else(Vec::new, |offers| misfits_within(workflow, offers));
         let misfits = misfits(workflow, offers.unwrap_or(&nobody));
-        for finding in unknown.into_iter().chain(misfits) {
+        for finding in unknown.into_iter().chain(inner).chain(misfits) {
             if !findings.iter().any(|other| explains(other, &finding)) {
                 findings.push(finding);
             }
@@ -137,6 +138,26 @@ pub(crate) fn checked(
         Some(workflow) if findings.is_empty() => Ok(workflow),
         _ => Err(findings),
     }
+}
+
+/// What of the workflows in steps does not fit the agents that are known.
+fn misfits_within(workflow: &Workflow, offers: &Offers) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for step in workflow.graph.all() {
+        let Work::Call(call) = &step.work else {
+            continue;
+        };
+        // One that cannot be read has its faults already.
+        let Some(plan) = call.plan.as_ref().filter(|plan| !plan.document.is_null()) else {
+            continue;
+        };
+        let inner = checked(&plan.document, &plan.name, Some(offers)).err();
+        findings.extend(inner.into_iter().flatten().map(|finding| Finding {
+            at: call.agent_at.iter().chain(&finding.at).cloned().collect(),
+            ..finding
+        }));
+    }
+    findings
 }
 
 /// True if a value does not fit because of another fault: one of the same value, of a part of it, or of the field that it is in. A fault

@@ -348,3 +348,27 @@ fn a_time_may_be_a_part_of_its_unit() {
     }
     only("steps: { a: { wait: 1.s } }", &["can't be `1.s`", "`1.5m`"]);
 }
+
+/// spec: EXE-1.3, EXE-2.5
+#[test]
+fn agents_of_a_workflow_within_a_step_are_looked_for_as_well() {
+    let inline = |step: &str| {
+        format!(
+            "steps:\n  a: {{ workflow: {{ steps: {{ b: {{ workflow: {{ steps: {{ x: {{ {step} }} }} }} }} }} }} }}\n"
+        )
+    };
+    let told = |step: &str| {
+        let loaded = super::tests::loaded(&inline(step), Some(&with_runner()));
+        let faults = loaded.err().unwrap_or_default().into_iter();
+        faults.map(|fault| fault.message).collect::<Vec<_>>()
+    };
+    assert_eq!(told("agent: agent_echo, text: x"), [""; 0]);
+    for (step, unknown) in [
+        ("agent: ghost, text: x", "ghost"),
+        ("agent: agent_echo, skill: sing, text: x", "sing"),
+    ] {
+        let told = told(step);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains(unknown), "{told:?}");
+    }
+}
