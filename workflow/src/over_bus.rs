@@ -1,6 +1,6 @@
 //! Steps that go to agents over a bus: a task on one topic, its result on another one, their contents as claim checks.
 //!
-//! The journal has a step's request before it is published ([`ask`](BusRoute::ask)), so whoever takes the run up publishes it again, under the same id. One
+//! The journal has a step's request before it is published (`BusRoute::ask`), so whoever takes the run up publishes it again, under the same id. One
 //! reader for all runs of a journal ([`ResultReader`]) writes each result into it before the bus forgets the result; the step finds it there,
 //! whichever process it is in.
 
