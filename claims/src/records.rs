@@ -7,7 +7,7 @@ use object_store::{Error, ObjectStore, ObjectStoreExt, PutOptions};
 
 use crate::{ClaimError, ClaimStore, Digest, day::Day};
 
-/// How the names of records begin.
+/// Prefix of the names of records.
 pub(crate) const RECORD: &str = "record-";
 
 const DAY: Duration = Duration::from_hours(24);

@@ -61,7 +61,7 @@ pub(crate) struct Run {
     pub(crate) folder: Folder,
 }
 
-/// What makes a request for a run the same one again.
+/// Key by which a request for a run is known again.
 #[derive(Debug, Args)]
 pub(crate) struct IdempotencyKey {
     /// The same key and request start one run, however often

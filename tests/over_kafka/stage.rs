@@ -26,7 +26,7 @@ use crate::{
 /// The tests share topics, whose messages they would have from one another.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// When an agent answers.
+/// Time at which an agent answers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Answers {
     /// After this time.

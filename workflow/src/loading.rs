@@ -140,7 +140,7 @@ pub(crate) fn checked(
     }
 }
 
-/// What of the workflows in steps does not fit the agents that are known.
+/// Misfits of the workflows in steps, by the agents that are known.
 fn misfits_within(workflow: &Workflow, offers: &Offers) -> Vec<Finding> {
     let mut findings = Vec::new();
     for step in workflow.graph.all() {

@@ -17,7 +17,7 @@ use agenthub_sdk::{
 };
 use serde_json::{Map, Value, json};
 
-/// Where these messages come from, as CloudEvents has it.
+/// Source of these messages, in the sense of CloudEvents.
 const SOURCE: &str = "/agenthub/workflows";
 
 /// The step name of messages about a run as a whole; no step of a workflow can have it.

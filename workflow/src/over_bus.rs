@@ -38,7 +38,7 @@ pub use reader::ResultReader;
 
 use self::content::{input_of, said_in};
 
-/// Where these messages come from, as CloudEvents has it.
+/// Source of these messages, in the sense of CloudEvents.
 const SOURCE: &str = "/agenthub/workflows";
 
 /// Longest output that a step takes from an agent, in bytes: the journal keeps it.

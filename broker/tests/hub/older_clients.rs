@@ -51,7 +51,7 @@ async fn ids_of_seconds_are_used_for_several_messages() {
     assert_eq!(texts, ["hi", "hi", "ho", "keyed", "one"]);
 }
 
-/// Who asks for it is answered as on `Connect`.
+/// Answers to its callers are those of `Connect`.
 ///
 /// promise 4
 #[tokio::test]

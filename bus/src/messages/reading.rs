@@ -52,7 +52,7 @@ pub(super) fn schema<B: Body>() -> Value {
     json!(settings.into_generator().into_root_schema_for::<B>())
 }
 
-/// That schema, compiled.
+/// Compiled form of that schema.
 pub(super) fn compiled<B: Body>() -> CompiledSchema {
     CompiledSchema::new(schema::<B>())
 }

@@ -48,7 +48,7 @@ impl Feed {
         })
     }
 
-    /// What ends a wait for a task that the gateway has requested, or is about to, from here on; over breaks other events, too. The position
+    /// Ends of waits for a task that the gateway has requested, or is about to, from here on; over breaks other events, too. The position
     /// of its message is to be [skipped to](Self::skip_to) before the first one is taken.
     pub(crate) fn of_ends(replies: &Replies, client: &Client, task_id: &str) -> Self {
         Self {

@@ -108,7 +108,7 @@ mod tests {
         }
     }
 
-    /// What was lost over a break is read by each listener itself.
+    /// Each listener reads by itself what was lost over a break.
     #[tokio::test]
     async fn a_change_of_the_connection_lets_all_listeners_go() {
         let replies = Replies::default();

@@ -65,7 +65,7 @@ pub trait Directory: Send + Sync + fmt::Debug {
 #[derive(Debug)]
 pub struct HubDirectory {
     hub: Channel,
-    /// Where the hub serves A2A, without a slash at the end.
+    /// URL at which the hub serves A2A, without a slash at the end.
     a2a: String,
     elsewhere: Connector,
     /// Reaches the hub, wherever it is: its address is a setting.

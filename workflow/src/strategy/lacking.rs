@@ -29,7 +29,7 @@ pub(super) fn gone_without(step: &str, error: &str) -> Value {
 }
 
 /// The steps of a graph that have failed and that the workflow goes on without, each with its error; none whose failure a join judges.
-/// Whether another step did in its place what was to be done, nobody can tell.
+/// Nobody can tell whether another step did in its place what was to be done.
 pub(super) fn failures<'g>(
     graph: &'g Graph,
     states: &BTreeMap<&str, State>,

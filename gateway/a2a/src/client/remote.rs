@@ -283,7 +283,7 @@ impl Remote {
         })
     }
 
-    /// How messages are tried again.
+    /// Retries of messages.
     pub(super) fn sending(&self) -> Trying {
         match self.0.is_repeatable {
             true => Trying::Repeatable,
