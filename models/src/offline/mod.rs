@@ -35,6 +35,7 @@
 mod addressed;
 mod arguments;
 mod attached;
+mod choosing;
 mod counting;
 mod decision;
 mod fitting;
