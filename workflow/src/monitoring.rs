@@ -17,8 +17,8 @@ use agenthub_sdk::{
 };
 use serde_json::{Map, Value, json};
 
-/// Source of these messages, in the sense of CloudEvents.
-const SOURCE: &str = "/agenthub/workflows";
+/// Source of the messages of workflows, in the sense of CloudEvents.
+pub(crate) const SOURCE: &str = "/agenthub/workflows";
 
 /// The step name of messages about a run as a whole; no step of a workflow can have it.
 const WHOLE: &str = "workflow";

@@ -37,9 +37,7 @@ pub(crate) use beginnings::Beginnings;
 pub use reader::ResultReader;
 
 use self::content::{input_of, said_in};
-
-/// Source of these messages, in the sense of CloudEvents.
-const SOURCE: &str = "/agenthub/workflows";
+use crate::monitoring::SOURCE;
 
 /// Longest output that a step takes from an agent, in bytes: the journal keeps it.
 const LONGEST_OUTPUT: u64 = 16 << 20;
