@@ -4,13 +4,14 @@ use std::{env, error::Error, fs, path::PathBuf};
 
 use prost::Message;
 
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
     "proto/a2a_core.proto",
     "proto/events.proto",
     "proto/connect.proto",
     "proto/mailboxes.proto",
     "proto/eventbus.proto",
     "proto/cortex.proto",
+    "proto/access.proto",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 
 use prost::Name;
-use prost_reflect::{DescriptorPool, DynamicMessage, SerializeOptions};
+use prost_reflect::Value as Reflected;
+use prost_reflect::{DescriptorPool, DynamicMessage, ReflectMessage, SerializeOptions};
 use prost_types::{ListValue, Struct, Value, value::Kind};
 use serde_json::Value as Json;
 
@@ -12,7 +13,11 @@ pub(crate) static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
     DescriptorPool::decode(crate::FILE_DESCRIPTOR_SET).expect("the build made these descriptors")
 });
 
-/// A message as canonical Protobuf JSON (camelCase names, enum names, RFC 3339 times), without default values.
+/// Time at which the year 9999 ends, in seconds since 1970: the last one that a Protobuf timestamp has.
+pub const LAST_SECOND: i64 = 253_402_300_799;
+
+/// A message as canonical Protobuf JSON (camelCase names, enum names, RFC 3339 times), without default values. What JSON has no form for, such as
+/// a time after the year 9999, becomes the nearest that it has; a number that is none becomes null.
 pub fn of<M: prost::Message + Name>(message: &M) -> Json {
     let descriptor = POOL
         .get_message_by_name(&M::full_name())
@@ -21,9 +26,64 @@ pub fn of<M: prost::Message + Name>(message: &M) -> Json {
     dynamic
         .transcode_from(message)
         .expect("a message decodes as its own type");
-    dynamic
-        .serialize_with_options(serde_json::value::Serializer, &SerializeOptions::new())
-        .expect("a message serializes into a JSON value")
+    of_dynamic(dynamic)
+}
+
+/// The same of a message whose type is known when the program runs.
+pub fn of_dynamic(mut dynamic: DynamicMessage) -> Json {
+    let json = |message: &DynamicMessage| {
+        message.serialize_with_options(serde_json::value::Serializer, &SerializeOptions::new())
+    };
+    json(&dynamic).unwrap_or_else(|_| {
+        mend(&mut dynamic);
+        json(&dynamic)
+            .unwrap_or_else(|error| serde_json::json!({ "unreadable": error.to_string() }))
+    })
+}
+
+/// Puts into the nearest form of JSON what has none.
+fn mend(message: &mut DynamicMessage) {
+    match message.descriptor().full_name() {
+        "google.protobuf.Timestamp" => return clamp(message, -62_135_596_800, LAST_SECOND),
+        "google.protobuf.Duration" => return clamp(message, -315_576_000_000, 315_576_000_000),
+        "google.protobuf.Value" => {
+            let number = message.get_field_by_name("number_value");
+            let number = number.and_then(|value| value.as_f64());
+            if number.is_some_and(|number| !number.is_finite()) {
+                message.set_field_by_name("null_value", Reflected::EnumNumber(0));
+            }
+        }
+        _ => {}
+    }
+    for (_, value) in message.fields_mut() {
+        match value {
+            Reflected::Message(inner) => mend(inner),
+            Reflected::List(items) => items.iter_mut().for_each(mend_value),
+            Reflected::Map(entries) => entries.values_mut().for_each(mend_value),
+            _ => {}
+        }
+    }
+}
+
+fn mend_value(value: &mut Reflected) {
+    if let Reflected::Message(inner) = value {
+        mend(inner);
+    }
+}
+
+/// Bounds a timestamp or a duration.
+fn clamp(message: &mut DynamicMessage, least: i64, most: i64) {
+    let number = |name: &str| message.get_field_by_name(name);
+    let seconds = number("seconds").and_then(|value| value.as_i64());
+    let nanos = number("nanos").and_then(|value| value.as_i32());
+    let seconds = seconds.unwrap_or_default().clamp(least, most);
+    // Those of a duration have its sign.
+    let nanos = match (seconds.signum(), message.descriptor().name()) {
+        (-1, "Duration") => nanos.unwrap_or_default().clamp(-999_999_999, 0),
+        _ => nanos.unwrap_or_default().clamp(0, 999_999_999),
+    };
+    message.set_field_by_name("seconds", Reflected::I64(seconds));
+    message.set_field_by_name("nanos", Reflected::I32(nanos));
 }
 
 /// A JSON object as a `Struct`; any other value is put under `value`.
@@ -99,6 +159,45 @@ mod tests {
         assert_eq!(
             of(&message),
             json!({"messageId": "m1", "role": "ROLE_USER", "metadata": {"task_type": "echo"}})
+        );
+    }
+
+    #[test]
+    fn what_json_has_no_form_for_becomes_the_nearest() {
+        let at = |seconds, nanos| Some(prost_types::Timestamp { seconds, nanos });
+        let number = |number| Value {
+            kind: Some(Kind::NumberValue(number)),
+        };
+        let metadata = Struct {
+            fields: [
+                ("none".to_owned(), number(f64::NAN)),
+                ("good".to_owned(), number(1.0)),
+            ]
+            .into(),
+        };
+        let routing = crate::agenthub::AgentEventMetadata {
+            deadline: at(1_000_000_000_000, -5),
+            time_left: Some(prost_types::Duration {
+                seconds: i64::MAX,
+                nanos: i32::MIN,
+            }),
+            ..Default::default()
+        };
+        let message = a2a::Message {
+            metadata: Some(metadata),
+            ..Default::default()
+        };
+        let request = crate::agenthub::PublishMessageRequest {
+            message: Some(message),
+            routing: Some(routing),
+            ..Default::default()
+        };
+        assert_eq!(
+            of(&request),
+            json!({
+                "message": {"metadata": {"none": null, "good": 1.0}},
+                "routing": {"deadline": "9999-12-31T23:59:59Z", "timeLeft": "315576000000s"},
+            })
         );
     }
 

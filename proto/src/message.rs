@@ -4,7 +4,7 @@ use prost_types::{Struct, value::Kind};
 use uuid::Uuid;
 
 use crate::{
-    a2a::{Artifact, DataPart, Message, Part, Role, part},
+    a2a::{Artifact, DataPart, FilePart, Message, Part, Role, file_part::File, part},
     json,
 };
 
@@ -30,6 +30,11 @@ impl Message {
     /// The structured parts.
     pub fn data(&self) -> impl Iterator<Item = serde_json::Value> + '_ {
         self.content.iter().filter_map(Part::as_data)
+    }
+
+    /// The files, each as a part.
+    pub fn files(&self) -> impl Iterator<Item = &Part> {
+        self.content.iter().filter(|part| part.as_file().is_some())
     }
 
     /// The metadata field `task_type`; may be empty.
@@ -88,6 +93,14 @@ impl Part {
         }
     }
 
+    /// The file of a part that is one.
+    pub fn as_file(&self) -> Option<&FilePart> {
+        match &self.part {
+            Some(part::Part::File(file)) => Some(file),
+            _ => None,
+        }
+    }
+
     /// The content of a structured part.
     pub fn as_data(&self) -> Option<serde_json::Value> {
         match &self.part {
@@ -96,6 +109,19 @@ impl Part {
             })) => Some(json::from_struct(data)),
             _ => None,
         }
+    }
+}
+
+impl FilePart {
+    /// Name, type, and size or place, for who is told of the file and does not read it.
+    pub fn described(&self) -> serde_json::Value {
+        let mut told = serde_json::json!({ "name": self.name, "mimeType": self.mime_type });
+        match &self.file {
+            Some(File::FileWithUri(uri)) => told["uri"] = uri.as_str().into(),
+            Some(File::FileWithBytes(bytes)) => told["bytes"] = bytes.len().into(),
+            None => {}
+        }
+        told
     }
 }
 

@@ -3,8 +3,12 @@
 //! HTTP/2 pings a silent peer, but the ping waits behind everything sent before, so that a late answer means nothing on
 //! a slow link. Therefore the progress of the socket itself is checked.
 
+mod address;
 mod connect;
+pub mod in_process;
 mod liveness;
+mod noting;
+mod stream;
 mod tcp;
 
 use std::{
@@ -26,8 +30,11 @@ use tokio::{
 
 use self::liveness::{Liveness, Sample, Verdict};
 pub use self::{
-    connect::connect,
+    address::{HubAddress, without_login},
+    connect::{HubStream, channel, connect, secured},
     liveness::{DEAD, PING, SLOWEST, is_progress},
+    noting::Noting,
+    stream::Stream,
 };
 
 /// Timeout of HTTP/2's ping: practically infinite, as the socket fails earlier if the peer is dead.

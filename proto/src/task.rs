@@ -57,6 +57,20 @@ impl Task {
             .map_or(TaskState::Unspecified, |s| s.state())
     }
 
+    /// The principal on whose behalf it was asked for; empty if the hub does not know it.
+    pub fn on_behalf_of(&self) -> &str {
+        self.metadata_str("on_behalf_of")
+    }
+
+    /// Ids of the agents that have handed the request on, first to last.
+    pub fn chain(&self) -> Vec<String> {
+        let chain = self.metadata.as_ref().and_then(|m| m.fields.get("chain"));
+        let chain = chain.map(crate::json::from_value);
+        let ids = chain.as_ref().and_then(serde_json::Value::as_array);
+        let ids = ids.into_iter().flatten().filter_map(|id| id.as_str());
+        ids.map(str::to_owned).collect()
+    }
+
     /// The requester; empty if the hub does not know it.
     pub fn requester(&self) -> &str {
         self.metadata_str("requester")
