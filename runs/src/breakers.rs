@@ -79,6 +79,15 @@ impl Breakers {
         circuit.is_some_and(|circuit| circuit.open_until_ms(breaker, now_ms).is_some())
     }
 
+    /// The agents to which no request may go out at present, of at most 10,000.
+    pub fn open(&self, breaker: Breaker, now_ms: u64) -> Vec<String> {
+        let circuits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = circuits
+            .iter()
+            .filter(|(_, circuit)| circuit.open_until_ms(breaker, now_ms).is_some());
+        open.map(|(agent, _)| agent.clone()).collect()
+    }
+
     /// Takes in how a request came back, or that it was called back (which says nothing of the agent).
     pub fn returned(&self, agent: &str, breaker: Breaker, is_well: Option<bool>, now_ms: u64) {
         let mut circuits = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -37,9 +37,9 @@ pub(crate) enum RecordedStep<'a> {
      run again, and let runs that are under way end with the version of the program that began them"
 )]
 pub(crate) struct ChangedStep {
-    step: StepId,
-    recorded: String,
-    asked: String,
+    pub(crate) step: StepId,
+    pub(crate) recorded: String,
+    pub(crate) asked: String,
 }
 
 /// The first of these steps that was dispatched as something else.

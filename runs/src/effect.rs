@@ -132,6 +132,9 @@ pub struct Handoff {
     /// The request as data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<Value>,
+    /// True if the files of the message that the run answers go with it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub files: bool,
     /// Further metadata of the message.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,

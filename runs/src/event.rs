@@ -141,6 +141,18 @@ pub struct RunStarted {
     pub at_ms: u64,
 }
 
+impl RunStarted {
+    /// The principal who asked first for what the run is a part of, as its origin says; empty if none is known.
+    pub fn on_behalf_of(&self) -> &str {
+        self.origin["on_behalf_of"].as_str().unwrap_or_default()
+    }
+
+    /// True if another task led to it, as its origin says.
+    pub fn is_part(&self) -> bool {
+        self.origin["is_part"] == true
+    }
+}
+
 /// A dispatched request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

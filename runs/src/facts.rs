@@ -121,7 +121,9 @@ impl Facts {
                 let is_out = |r: &&mut Record| r.attempt == *attempt && r.result.is_none();
                 if let Some(record) = record.filter(is_out) {
                     self.account.settle(step, *spent);
-                    record.result = Some((result.clone(), *at_ms));
+                    // A fork begins with results from before it began: its pauses and time limits count from its own beginning.
+                    let begun_ms = self.started.as_ref().map_or(0, |started| started.at_ms);
+                    record.result = Some((result.clone(), begun_ms.max(*at_ms)));
                     self.out.remove(step);
                 }
             }
@@ -212,6 +214,16 @@ impl Facts {
             }) if record.attempt < step.retry.attempts => None,
             result => Some(result),
         }
+    }
+
+    /// True once the step with this name has begun, or one within it, such as an item of a loop.
+    pub fn has_begun(&self, step: &StepId) -> bool {
+        self.look_up();
+        let within = format!("{step}/");
+        let mut behind = self.steps.range(StepId::new(within.as_str())..);
+        let first = behind.next();
+        self.steps.contains_key(step)
+            || first.is_some_and(|(id, _)| id.as_str().starts_with(&within))
     }
 
     /// Time when the last attempt at a step returned, in milliseconds since 1970.

@@ -5,11 +5,12 @@
 //! those through the port [`World`]. It journals every step before dispatching it, and every result before acting on
 //! it. A process that dies loses nothing: another one recovers the run from its journal.
 //!
-//! `run.rs`, `facts.rs`, `begin.rs`, `changed.rs`, `approval.rs`, `breakers.rs`, `budget.rs`, `tool_loop.rs`, `shortfall.rs`,
+//! `run.rs`, `facts.rs`, `begin.rs`, `changed.rs`, `approval.rs`, `fork.rs`, `breakers.rs`, `budget.rs`, `tool_loop.rs`, `shortfall.rs`,
 //! `workflow_step.rs`, `spans/` and the strategies of other rooms are pure.
 
 mod approval;
 mod begin;
+pub mod boundaries;
 pub mod breakers;
 pub mod budget;
 mod changed;
@@ -17,10 +18,12 @@ pub mod driver;
 pub mod effect;
 pub mod event;
 mod facts;
+pub mod fork;
 mod id;
 pub mod journal;
 pub mod model;
 pub mod plan;
+pub mod pointer;
 mod progress;
 pub mod redact;
 pub mod run;

@@ -18,8 +18,24 @@ const TRY: &str = "try-";
 /// Beginning of the last part of the name of a pause between attempts.
 const PAUSE: &str = "pause-";
 
-/// Last part of the name of a note that the result of an earlier run stands for that of a step.
-const REUSED: &str = "reused";
+/// Last part of the name of the work that stands in for a step that failed.
+pub const FALLBACK: &str = "fallback";
+
+/// Last parts of the names of notes on a step.
+pub mod note {
+    /// The result of an earlier run stands for that of the step.
+    pub const REUSED: &str = "reused";
+    /// The number of items of a loop.
+    pub const COUNT: &str = "count";
+    /// The step was left out.
+    pub const SKIPPED: &str = "skipped";
+    /// The step failed before it began.
+    pub const HAS_FAILED: &str = "has-failed";
+    /// The branch that the step took.
+    pub const DECIDED: &str = "decided";
+    /// The step ended, with what came of its parts.
+    pub const ENDED: &str = "ended";
+}
 
 /// Name of the wait for the end of the whole run's time.
 pub const TIME_LIMIT: &str = "time-limit";
@@ -52,14 +68,34 @@ pub fn undo_of(step: &str) -> String {
     format!("{UNDO}{step}")
 }
 
+/// Name of the work that stands in for a step that failed.
+pub fn fallback_of(step: &str) -> String {
+    format!("{step}/{FALLBACK}")
+}
+
+/// Name of a note on a step; `kind` is of [`note`].
+pub fn note_of(step: &str, kind: &str) -> String {
+    format!("{step}/{kind}")
+}
+
 /// Name of the note that the result of an earlier run stands for that of a step.
 pub fn reuse_note_of(step: &str) -> String {
-    format!("{step}/{REUSED}")
+    note_of(step, note::REUSED)
 }
 
 /// The step that such a note is about.
-pub fn reused_in(note: &StepId) -> Option<&str> {
-    note.as_str().strip_suffix(REUSED)?.strip_suffix('/')
+pub fn reused_in(id: &StepId) -> Option<&str> {
+    id.as_str().strip_suffix(note::REUSED)?.strip_suffix('/')
+}
+
+/// Name of the note on how many items a loop has.
+pub fn count_note_of(step: &str) -> String {
+    note_of(step, note::COUNT)
+}
+
+/// The loop that such a note is about.
+pub fn counted_in(id: &StepId) -> Option<&str> {
+    id.as_str().strip_suffix(note::COUNT)?.strip_suffix('/')
 }
 
 /// True if a step takes another one back, or is a pause on the way to that.

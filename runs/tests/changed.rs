@@ -33,6 +33,7 @@ fn work(change: impl FnOnce(&mut Handoff)) -> Step {
         payload: Some(json!({ "lines": 4, "about": { "what": "rain", "who": "all" } })),
         metadata: Map::from_iter([("trace".to_owned(), json!("1"))]),
         tool: "agent_writer".into(),
+        ..Handoff::default()
     };
     change(&mut handoff);
     Step::new("it", Effect::Delegate(handoff))

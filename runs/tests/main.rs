@@ -9,6 +9,7 @@ mod decisions;
 mod driving;
 mod failing_agents;
 mod fencing;
+mod forking;
 mod forms;
 mod golden;
 mod losing;

@@ -115,17 +115,29 @@ impl Driver {
         owner: &str,
         first: Option<RunStarted>,
     ) -> Result<LeasedRun, journal::JournalError> {
+        let first = first.map(RunEvent::Started);
+        self.open_with(run, owner, first.as_slice()).await
+    }
+
+    /// Leases a run; `first` creates one that does not exist with these events, such as a [fork](crate::fork).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Journal::open`].
+    pub async fn open_with(
+        &self,
+        run: RunId,
+        owner: &str,
+        first: &[RunEvent],
+    ) -> Result<LeasedRun, journal::JournalError> {
         let claim = Claim {
             driver: &self.name,
             lease: self.lease,
         };
-        let first = first.map(RunEvent::Started);
         let taken = Instant::now();
-        let opened = self
-            .journal
-            .open(&run, owner, claim, first.as_ref())
-            .await?;
-        let recent = match opened.is_new {
+        let opened = self.journal.open(&run, owner, claim, first).await?;
+        // Nobody has been shown the beginning of a fork either, but its world goes on from there.
+        let recent = match opened.is_new && opened.last == 1 {
             true => Vec::new(),
             false => {
                 let shown = opened.last.saturating_sub(REPLAYED as u64);

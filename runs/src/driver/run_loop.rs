@@ -18,6 +18,7 @@ use super::{
     perform::{ReturnedStep, perform},
 };
 use crate::{
+    boundaries,
     event::{RunEvent, RunOutcome, StepRequest, StepResult},
     id::StepKey,
     journal::{self, Entry, ProgressSize},
@@ -136,7 +137,7 @@ impl<'a> RunLoop<'a> {
         for entry in std::mem::take(&mut self.leased.recent) {
             self.world.show(&entry, true);
         }
-        if self.leased.is_new {
+        if self.leased.is_new && self.leased.last == 1 {
             self.show_first();
         }
         loop {
@@ -281,6 +282,7 @@ impl<'a> RunLoop<'a> {
             Ok(Err(journal::JournalError::Fenced(_))) | Err(_) => return Err(DriveError::Fenced),
             Ok(Err(error)) => return Err(error.into()),
         }
+        boundaries::saved(&leased.run, &events).await;
         for event in events {
             leased.last += 1;
             let entry = Entry {

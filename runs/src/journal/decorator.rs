@@ -24,7 +24,7 @@ pub trait JournalDecorator: Send + Sync + fmt::Debug {
         run: &RunId,
         owner: &str,
         claim: Claim<'_>,
-        first: Option<&RunEvent>,
+        first: &[RunEvent],
     ) -> Result<OpenedRun, JournalError> {
         self.inner().open(run, owner, claim, first).await
     }
@@ -97,7 +97,7 @@ impl<A: JournalDecorator> Journal for A {
         run: &RunId,
         owner: &str,
         claim: Claim<'_>,
-        first: Option<&RunEvent>,
+        first: &[RunEvent],
     ) -> Result<OpenedRun, JournalError> {
         JournalDecorator::open(self, run, owner, claim, first).await
     }

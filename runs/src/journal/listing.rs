@@ -24,6 +24,10 @@ pub struct Filter {
     pub states: Vec<State>,
     /// Only runs with an approval that is not decided.
     pub asks: bool,
+    /// Only runs to which no other task led.
+    pub top_only: bool,
+    /// Only runs whose id begins with this.
+    pub prefix: Option<String>,
     /// Runs before the one with this [`ListedRun::cursor`].
     pub before: Option<String>,
     /// Maximum runs, up to 1,000.
@@ -38,6 +42,8 @@ impl Default for Filter {
             thread: None,
             states: Vec::new(),
             asks: false,
+            top_only: false,
+            prefix: None,
             before: None,
             limit: 50,
         }

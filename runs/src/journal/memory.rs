@@ -149,6 +149,11 @@ fn is_wanted(listed: &ListedRun, filter: &Filter) -> bool {
         && (filter.strategies.is_empty() || filter.strategies.contains(&listed.strategy))
         && (filter.states.is_empty() || filter.states.contains(&listed.state))
         && (!filter.asks || listed.summary.as_ref().is_some_and(Summary::asks))
+        && !(filter.top_only && listed.summary.as_ref().is_some_and(|s| s.is_part))
+        && filter
+            .prefix
+            .as_ref()
+            .is_none_or(|prefix| listed.run.as_str().starts_with(prefix))
 }
 
 #[async_trait]
@@ -162,14 +167,16 @@ impl Journal for MemoryJournal {
         run: &RunId,
         owner: &str,
         claim: Claim<'_>,
-        first: Option<&RunEvent>,
+        first: &[RunEvent],
     ) -> Result<OpenedRun, JournalError> {
         let mut runs = self.runs();
         let is_new = !runs.contains_key(run);
         if is_new {
-            let first = first.ok_or_else(|| JournalError::NotFound(run.clone()))?;
+            if first.is_empty() {
+                return Err(JournalError::NotFound(run.clone()));
+            }
             let mut made = self.made(owner, claim.driver);
-            made.push(first);
+            first.iter().for_each(|event| made.push(event));
             runs.insert(run.clone(), made);
         }
         let held = runs

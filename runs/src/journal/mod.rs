@@ -122,18 +122,19 @@ pub trait Journal: Send + Sync + fmt::Debug {
         true
     }
 
-    /// Leases a run. `first` creates a run of `owner` that does not exist.
+    /// Leases a run. `first` creates a run of `owner` that does not exist, with these events at once; there is no progress among
+    /// them.
     ///
     /// # Errors
     ///
-    /// [`JournalError::Leased`]; [`JournalError::NotFound`] without a run and without `first`; [`JournalError::Unreadable`];
+    /// [`JournalError::Leased`]; [`JournalError::NotFound`] without a run and with an empty `first`; [`JournalError::Unreadable`];
     /// [`JournalError::Unavailable`].
     async fn open(
         &self,
         run: &RunId,
         owner: &str,
         claim: Claim<'_>,
-        first: Option<&RunEvent>,
+        first: &[RunEvent],
     ) -> Result<OpenedRun, JournalError>;
 
     /// Appends events after sequence number `after`, atomically.

@@ -145,6 +145,9 @@ pub(super) fn json(summary: &Summary) -> String {
 /// Part of the stored summary of a run that asks, and of no other: within texts and keys, quotes are escaped.
 pub(super) const ASKS: &str = r#""asks":"#;
 
+/// Text in the summary of a run to which another task led.
+pub(super) const IS_PART: &str = r#""is_part":true"#;
+
 /// A number as databases store it.
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)

@@ -30,6 +30,12 @@ pub struct Summary {
     pub phase: String,
     /// The `data.round` of the latest note.
     pub round: u32,
+    /// The principal on whose behalf the run is, as [`RunStarted::on_behalf_of`](crate::RunStarted::on_behalf_of).
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub on_behalf_of: String,
+    /// True if another task led to the run, as [`RunStarted::is_part`](crate::RunStarted::is_part).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_part: bool,
     /// Step of the latest question to the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<StepId>,
@@ -73,6 +79,10 @@ impl Summary {
     pub(super) fn apply(&mut self, seq: u64, change: &Change) {
         match change {
             Change::Nothing => {}
+            Change::Starts { principal, is_part } => {
+                self.on_behalf_of.clone_from(principal);
+                self.is_part = *is_part;
+            }
             Change::Begins(step, out, asks) => {
                 if *asks == Some(Recipient::Model) {
                     self.question = Some(step.clone());
@@ -104,6 +114,10 @@ impl Summary {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     Nothing,
+    Starts {
+        principal: String,
+        is_part: bool,
+    },
     Begins(StepId, InFlight, Option<Recipient>),
     Ends(StepId, u32, Option<Spent>),
     Names {
@@ -124,7 +138,14 @@ pub(super) enum Recipient {
 impl Change {
     pub(super) fn of(event: &RunEvent) -> Self {
         match event {
-            RunEvent::Started(_) | RunEvent::Observed { .. } => Self::Nothing,
+            RunEvent::Started(started) => match (started.on_behalf_of(), started.is_part()) {
+                ("", false) => Self::Nothing,
+                (principal, is_part) => Self::Starts {
+                    principal: principal.to_owned(),
+                    is_part,
+                },
+            },
+            RunEvent::Observed { .. } => Self::Nothing,
             RunEvent::StepBegun {
                 step,
                 attempt,

@@ -12,6 +12,7 @@ use super::{
     shape::{Shape, View},
     types::Types,
 };
+use crate::pointer;
 
 /// Maximum mismatches reported for one step and one offer.
 const MAX_MISMATCHES: usize = 8;
@@ -207,11 +208,7 @@ fn is_conditional(error: &ValidationError<'_>) -> bool {
 }
 
 fn path_of(error: &ValidationError<'_>) -> Path {
-    let pointer = error.instance_path().to_string();
-    let parts = pointer.split('/').skip(1);
-    parts
-        .map(|part| part.replace("~1", "/").replace("~0", "~"))
-        .collect()
+    pointer::names(error.instance_path().as_str())
 }
 
 fn place(path: &Path) -> String {

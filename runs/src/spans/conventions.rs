@@ -10,19 +10,27 @@ pub const VERSION: &str = "1.41.0";
 /// Schema URL of that version.
 pub const SCHEMA_URL: &str = "https://opentelemetry.io/schemas/1.41.0";
 
-pub(super) const OPERATION: &str = "gen_ai.operation.name";
-pub(super) const PROVIDER: &str = "gen_ai.provider.name";
-pub(super) const AGENT: &str = "gen_ai.agent.name";
+/// Operation: one of `chat`, `execute_tool`, `invoke_agent`, `invoke_workflow`, `approval`.
+pub const OPERATION: &str = "gen_ai.operation.name";
+/// Provider of a model.
+pub const PROVIDER: &str = "gen_ai.provider.name";
+/// Name of an agent.
+pub const AGENT: &str = "gen_ai.agent.name";
 pub(super) const WORKFLOW: &str = "gen_ai.workflow.name";
 pub(super) const CONVERSATION: &str = "gen_ai.conversation.id";
-pub(super) const REQUEST_MODEL: &str = "gen_ai.request.model";
+/// Model that was asked.
+pub const REQUEST_MODEL: &str = "gen_ai.request.model";
 pub(super) const MAX_TOKENS: &str = "gen_ai.request.max_tokens";
-pub(super) const INPUT_TOKENS: &str = "gen_ai.usage.input_tokens";
-pub(super) const OUTPUT_TOKENS: &str = "gen_ai.usage.output_tokens";
-pub(super) const TOOL_NAME: &str = "gen_ai.tool.name";
+/// Tokens of the input.
+pub const INPUT_TOKENS: &str = "gen_ai.usage.input_tokens";
+/// Tokens of the output.
+pub const OUTPUT_TOKENS: &str = "gen_ai.usage.output_tokens";
+/// Name of a tool.
+pub const TOOL_NAME: &str = "gen_ai.tool.name";
 pub(super) const TOOL_CALL_ID: &str = "gen_ai.tool.call.id";
 pub(super) const TOOL_TYPE: &str = "gen_ai.tool.type";
-pub(super) const ERROR_TYPE: &str = "error.type";
+/// Kind of an error, from a small set.
+pub const ERROR_TYPE: &str = "error.type";
 
 /// Event: result of an evaluation.
 pub const EVALUATION: &str = "gen_ai.evaluation.result";
@@ -33,13 +41,17 @@ pub const SCORE: &str = "gen_ai.evaluation.score.value";
 /// Verdict: `pass`, `fail`, or the check's own word.
 pub const LABEL: &str = "gen_ai.evaluation.score.label";
 
-pub(super) const CHAT: &str = "chat";
-pub(super) const EXECUTE_TOOL: &str = "execute_tool";
-pub(super) const INVOKE_AGENT: &str = "invoke_agent";
-pub(super) const INVOKE_WORKFLOW: &str = "invoke_workflow";
+/// Operation: a model is asked.
+pub const CHAT: &str = "chat";
+/// Operation: a tool is called.
+pub const EXECUTE_TOOL: &str = "execute_tool";
+/// Operation: an agent works.
+pub const INVOKE_AGENT: &str = "invoke_agent";
+/// Operation: a workflow is carried out.
+pub const INVOKE_WORKFLOW: &str = "invoke_workflow";
 
 /// Operation that the conventions do not define.
-pub(super) const APPROVAL: &str = "approval";
+pub const APPROVAL: &str = "approval";
 
 pub(super) const RUN: &str = "agenthub.run.id";
 /// Correlation id of the request, the same across agents.
@@ -59,7 +71,8 @@ pub(super) const TOOL_CALLS: &str = "agenthub.tool_calls";
 pub(super) const DEPTH: &str = "agenthub.depth";
 pub(super) const RUN_SCORE: &str = "agenthub.score";
 pub(super) const APPROVAL_ID: &str = "agenthub.approval.id";
-pub(super) const APPROVED: &str = "agenthub.approval.approved";
+/// Decision of an approval.
+pub const APPROVED: &str = "agenthub.approval.approved";
 
 /// Event: an artifact was produced.
 pub const ARTIFACT: &str = "agenthub.artifact";

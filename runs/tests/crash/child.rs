@@ -108,7 +108,7 @@ impl JournalDecorator for KillingJournal {
         run: &RunId,
         owner: &str,
         claim: Claim<'_>,
-        first: Option<&RunEvent>,
+        first: &[RunEvent],
     ) -> Result<OpenedRun, JournalError> {
         self.around(Journal::open(&self.inner, run, owner, claim, first))
             .await

@@ -19,7 +19,7 @@ pub fn started() -> RunEvent {
         strategy: "test".into(),
         input: json!({ "question": "what?" }),
         thread: "t-1".into(),
-        origin: json!({ "task": "t" }),
+        origin: json!({ "task": "t", "on_behalf_of": "alice" }),
         budget: Budget {
             tokens: Some(1_000),
             depth: Some(2),

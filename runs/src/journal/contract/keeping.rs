@@ -19,7 +19,12 @@ pub(super) async fn condenses_what_is_over(journal: &Arc<dyn Journal>) {
     assert_eq!(journal.add(&short, &owner, &both).await, Ok(()));
     assert_eq!(journal.add(&another, "another", &others).await, Ok(()));
     let first = started();
-    let opened = journal.open(&at_work, &owner, claim("a", LONG), Some(&first));
+    let opened = journal.open(
+        &at_work,
+        &owner,
+        claim("a", LONG),
+        std::slice::from_ref(&first),
+    );
     let epoch = opened.await.expect("it is free").epoch;
     let more = [saw(1), saw(2)];
     assert_eq!(journal.append(&at_work, epoch, 1, &more).await, Ok(()));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use uuid::Uuid;
 
 use super::{LONG, claim, ended, run, started};
@@ -29,7 +30,7 @@ async fn make(
         ..first
     });
     let opened = journal
-        .open(&run, owner, claim("a", LONG), Some(&first))
+        .open(&run, owner, claim("a", LONG), std::slice::from_ref(&first))
         .await
         .expect("it is free");
     if let Some(outcome) = outcome {
@@ -128,6 +129,54 @@ pub(super) async fn finds_runs(journal: &Arc<dyn Journal>) {
     assert_eq!((last.started_ms, done.state), (1_234, State::Completed));
     assert!(done.ended_ms.is_some_and(|at| at > 0));
     assert_eq!((working.ended_ms, working.state), (None, State::Working));
+}
+
+/// Issue 26, runs: of a request that leads to others, only its own run is listed.
+pub(super) async fn leaves_out_parts(journal: &Arc<dyn Journal>) {
+    let owner = Uuid::new_v4().to_string();
+    let whole = make(journal, &owner, ("chat", ""), None).await;
+    let part = run("part");
+    let RunEvent::Started(first) = started() else {
+        unreachable!("it is how runs begin");
+    };
+    let first = RunEvent::Started(RunStarted {
+        origin: json!({ "is_part": true }),
+        ..first
+    });
+    let opened = journal
+        .open(&part, &owner, claim("a", LONG), &[first])
+        .await;
+    opened.expect("it is free");
+    let found = async |top_only| {
+        let filter = Filter {
+            top_only,
+            ..of(&owner)
+        };
+        let listed = list(journal, filter).await;
+        listed.into_iter().map(|l| l.run).collect::<Vec<_>>()
+    };
+    assert_eq!(found(true).await, std::slice::from_ref(&whole));
+    assert_eq!(found(false).await, [part, whole]);
+}
+
+/// Issue 26: an id may be given by its beginning.
+pub(super) async fn finds_runs_by_the_beginning_of_their_ids(journal: &Arc<dyn Journal>) {
+    let owner = Uuid::new_v4().to_string();
+    let one = make(journal, &owner, ("chat", ""), None).await;
+    make(journal, &owner, ("chat", ""), None).await;
+    let found = async |prefix: &str| {
+        let filter = Filter {
+            prefix: Some(prefix.to_owned()),
+            ..of(&owner)
+        };
+        let listed = list(journal, filter).await;
+        listed.into_iter().map(|l| l.run).collect::<Vec<_>>()
+    };
+    let id = one.as_str();
+    assert_eq!(found(id).await, std::slice::from_ref(&one));
+    assert_eq!(found(&id[..id.len() - 1]).await, std::slice::from_ref(&one));
+    assert_eq!(found(&format!("{id}-")).await, []);
+    assert_eq!(found("%").await, [], "it is no pattern");
 }
 
 pub(super) async fn goes_on_page_by_page(journal: &Arc<dyn Journal>) {

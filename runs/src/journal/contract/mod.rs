@@ -26,6 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Checks all guarantees of a journal. It may contain other runs, which are left alone unless they ended.
 pub async fn keeps_its_promises(journal: &Arc<dyn Journal>) {
     begins_and_goes_on(journal).await;
+    begins_with_several_events(journal).await;
     holds_leases(journal).await;
     ends_leases_by_its_clock(journal).await;
     fences(journal).await;
@@ -39,6 +40,8 @@ pub async fn keeps_its_promises(journal: &Arc<dyn Journal>) {
     finds_what_is_to_be_done(journal).await;
     lists::finds_runs(journal).await;
     lists::goes_on_page_by_page(journal).await;
+    lists::leaves_out_parts(journal).await;
+    lists::finds_runs_by_the_beginning_of_their_ids(journal).await;
     keeping::condenses_what_is_over(journal).await;
     keeping::forgets_what_is_over(journal).await;
     results::takes_results_in(journal).await;
@@ -58,7 +61,7 @@ fn claim(driver: &str, lease: Duration) -> Claim<'_> {
 
 async fn make(journal: &Arc<dyn Journal>, run: &RunId, driver: &str) -> OpenedRun {
     journal
-        .open(run, "owner", claim(driver, LONG), Some(&started()))
+        .open(run, "owner", claim(driver, LONG), &[started()])
         .await
         .expect("it is free")
 }
@@ -85,7 +88,7 @@ async fn until<T, F: Future<Output = Option<T>>>(mut ask: impl FnMut() -> F) -> 
 
 async fn begins_and_goes_on(journal: &Arc<dyn Journal>) {
     let run = run("begins");
-    let nothing = journal.open(&run, "owner", claim("a", LONG), None).await;
+    let nothing = journal.open(&run, "owner", claim("a", LONG), &[]).await;
     assert_eq!(nothing, Err(JournalError::NotFound(run.clone())));
     assert_eq!(
         journal.read(&run, 0, 1).await,
@@ -115,10 +118,29 @@ async fn begins_and_goes_on(journal: &Arc<dyn Journal>) {
     assert_eq!(found, [started(), one, two]);
 }
 
+async fn begins_with_several_events(journal: &Arc<dyn Journal>) {
+    let run = run("several");
+    let first = [started(), saw(1), saw("two")];
+    let opened = journal.open(&run, "owner", claim("a", LONG), &first).await;
+    let opened = opened.expect("it is free");
+    assert!(opened.is_new);
+    assert_eq!(opened.last, 3);
+    let found: Vec<RunEvent> = opened.entries.into_iter().map(|e| e.event).collect();
+    assert_eq!(found, first);
+    assert_eq!(events(journal, &run).await, first);
+    let appended = journal.append(&run, opened.epoch, 3, &[saw(3)]).await;
+    assert_eq!(appended, Ok(()));
+    let again = journal
+        .open(&run, "owner", claim("a", LONG), &first[..1])
+        .await;
+    let again = again.expect("it is the driver's own");
+    assert_eq!((again.is_new, again.last), (false, 4));
+}
+
 async fn holds_leases(journal: &Arc<dyn Journal>) {
     let run = run("held");
     let first = make(journal, &run, "a").await;
-    match journal.open(&run, "owner", claim("b", LONG), None).await {
+    match journal.open(&run, "owner", claim("b", LONG), &[]).await {
         Err(error @ JournalError::Leased { .. }) => {
             assert!(error.is_retryable());
             let JournalError::Leased { driver, left, .. } = error else {
@@ -133,7 +155,7 @@ async fn holds_leases(journal: &Arc<dyn Journal>) {
     assert!(second.epoch > first.epoch, "the same name takes it at once");
 
     journal.release(&run, first.epoch).await.expect("it works");
-    let held = journal.open(&run, "owner", claim("b", LONG), None).await;
+    let held = journal.open(&run, "owner", claim("b", LONG), &[]).await;
     assert!(
         matches!(held, Err(JournalError::Leased { .. })),
         "an old lease releases nothing: {held:?}"
@@ -185,12 +207,12 @@ async fn ends_leases_by_its_clock(journal: &Arc<dyn Journal>) {
     let run = run("expires");
     let began = Instant::now();
     let opened = journal
-        .open(&run, "owner", claim("a", SHORT), Some(&started()))
+        .open(&run, "owner", claim("a", SHORT), &[started()])
         .await
         .expect("it is free");
     let next = until(async || {
         journal
-            .open(&run, "owner", claim("b", SHORT), None)
+            .open(&run, "owner", claim("b", SHORT), &[])
             .await
             .ok()
     })
@@ -202,7 +224,7 @@ async fn ends_leases_by_its_clock(journal: &Arc<dyn Journal>) {
 
     let renewed = journal.renew(&run, next.epoch, LONG).await;
     assert_eq!(renewed, Ok(()));
-    let held = journal.open(&run, "owner", claim("a", LONG), None).await;
+    let held = journal.open(&run, "owner", claim("a", LONG), &[]).await;
     assert!(
         matches!(&held, Err(JournalError::Leased { left, .. }) if *left > LONG / 2),
         "it was renewed: {held:?}"
@@ -269,7 +291,12 @@ async fn finds_what_is_to_be_done(journal: &Arc<dyn Journal>) {
         let run = run(name);
         let first = started();
         let opened = journal
-            .open(&run, owner, claim(driver, lease), Some(&first))
+            .open(
+                &run,
+                owner,
+                claim(driver, lease),
+                std::slice::from_ref(&first),
+            )
             .await;
         (run, opened.expect("it is free").epoch)
     };
@@ -306,7 +333,12 @@ async fn gives_a_run_to_one(journal: &Arc<dyn Journal>) {
                 let name = number.to_string();
                 let first = started();
                 journal
-                    .open(&run, "owner", claim(&name, LONG), Some(&first))
+                    .open(
+                        &run,
+                        "owner",
+                        claim(&name, LONG),
+                        std::slice::from_ref(&first),
+                    )
                     .await
             });
         }

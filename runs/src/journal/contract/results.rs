@@ -52,7 +52,7 @@ pub(super) async fn results_go_with_their_run(journal: &Arc<dyn Journal>) {
             &short,
             "owner",
             super::claim("a", super::LONG),
-            Some(&started()),
+            &[started()],
         )
         .await;
     assert!(again.expect("it is free").is_new);

@@ -60,7 +60,7 @@ pub(super) async fn sums_up_with_every_event(journal: &Arc<dyn Journal>) {
     let owner = Uuid::new_v4().to_string();
     let run = run("summed");
     let first = started();
-    let opened = journal.open(&run, &owner, claim("a", LONG), Some(&first));
+    let opened = journal.open(&run, &owner, claim("a", LONG), std::slice::from_ref(&first));
     let epoch = opened.await.expect("it is free").epoch;
     let summed = async |run: &RunId| {
         let entries = journal.read(run, 0, usize::MAX).await;
@@ -68,6 +68,7 @@ pub(super) async fn sums_up_with_every_event(journal: &Arc<dyn Journal>) {
         let listed = listed(journal, &owner, run).await;
         assert_eq!(listed.last, entries.len() as u64);
         let summary = Summary::of(&entries);
+        assert_eq!(summary.on_behalf_of, "alice");
         let asking = Filter {
             owner: Some(owner.clone()),
             asks: true,
@@ -104,7 +105,7 @@ pub(super) async fn sums_up_with_every_event(journal: &Arc<dyn Journal>) {
     assert_eq!(entries.len(), whole.len());
 
     let closed = super::run("summed-closed");
-    let opened = journal.open(&closed, &owner, claim("a", LONG), Some(&whole[0]));
+    let opened = journal.open(&closed, &owner, claim("a", LONG), &whole[..1]);
     let epoch = opened.await.expect("it is free").epoch;
     let asks = &whole[1..8];
     assert_eq!(journal.append(&closed, epoch, 1, asks).await, Ok(()));

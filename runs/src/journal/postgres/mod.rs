@@ -127,15 +127,16 @@ impl Journal for PostgresJournal {
         run: &RunId,
         owner: &str,
         claim: Claim<'_>,
-        first: Option<&RunEvent>,
+        first: &[RunEvent],
     ) -> Result<OpenedRun, JournalError> {
         let name = run.as_str();
         let lease = seconds(claim.lease);
         in_time(async {
-            if let Some(first) = first {
-                let events = [Encoded::new(first)];
+            if let Some(started) = first.first() {
+                let events = Encoded::all(first);
                 let written = Written::of(&events);
-                let heading = Heading::of(first);
+                let heading = Heading::of(started);
+                let last = first.len() as u64;
                 let made = self
                     .connections
                     .execute(
@@ -145,20 +146,21 @@ impl Journal for PostgresJournal {
                             &owner,
                             &claim.driver,
                             &lease,
-                            &written.texts[0],
+                            &written.texts,
                             &heading.strategy,
                             &heading.thread,
                             &signed(heading.started_ms),
                             &rows::summary(None, 0, &events),
+                            &signed(last),
                         ],
                     )
                     .await?;
-                if made == 1 {
-                    let event = first.clone();
+                if made == last {
+                    let entries = (1..).zip(first.iter().cloned());
                     return Ok(OpenedRun {
                         epoch: 1,
-                        entries: vec![Entry { seq: 1, event }],
-                        last: 1,
+                        entries: entries.map(|(seq, event)| Entry { seq, event }).collect(),
+                        last,
                         progress: ProgressSize::default(),
                         is_new: true,
                     });
@@ -366,13 +368,15 @@ impl Journal for PostgresJournal {
         let before = filter.before_number()?.map(signed);
         let states: Vec<&str> = filter.states.iter().map(|s| s.as_str()).collect();
         let limit = signed(filter.limit() as u64);
-        let with: [&(dyn ToSql + Sync); 6] = [
+        let with: [&(dyn ToSql + Sync); 8] = [
             &filter.owner,
             &filter.thread,
             &filter.strategies,
             &states,
             &before,
             &limit,
+            &filter.top_only,
+            &filter.prefix,
         ];
         let query = statements::list(filter.asks);
         let found = in_time(self.connections.query(&query, &with)).await?;

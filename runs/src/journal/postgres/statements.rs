@@ -4,15 +4,16 @@
 use crate::journal::rows;
 
 /// Creates a run, leased to the caller, unless it exists. Parameters: run, owner, driver, lease in seconds, first
-/// event, strategy, conversation, start time, summary.
+/// events, none of them progress, strategy, conversation, start time, summary, their number.
 pub(super) const MAKE: &str = "
 WITH made AS (
     INSERT INTO agenthub_runs (run, owner, driver, epoch, until, last, strategy, thread, started_ms, summary)
-    VALUES ($1, $2, $3, 1, clock_timestamp() + make_interval(secs => $4), 1, $6, $7, $8, $9)
+    VALUES ($1, $2, $3, 1, clock_timestamp() + make_interval(secs => $4), $10, $6, $7, $8, $9)
     ON CONFLICT (run) DO NOTHING
     RETURNING id
 )
-INSERT INTO agenthub_run_events (run, seq, event) SELECT id, 1, $5 FROM made";
+INSERT INTO agenthub_run_events (run, seq, event)
+SELECT made.id, number, event FROM made, unnest($5::text[]) WITH ORDINALITY AS new (event, number)";
 
 /// Adds a complete run without a lease, unless it exists. Parameters: run, owner, strategy, conversation, start time,
 /// events, their number, state at the end, indexes of the progress, its count and bytes, summary.
@@ -135,7 +136,8 @@ SELECT run FROM agenthub_runs
 WHERE owner = $1 AND ended_at IS NULL AND (driver = $2 OR until <= clock_timestamp())
 ORDER BY id LIMIT $3";
 
-/// Lists runs, latest first, or only those that ask. Parameters: owner, conversation, strategies, states, before which number, limit.
+/// Lists runs, latest first, or only those that ask. Parameters: owner, conversation, strategies, states, before which number, limit, whether parts
+/// of others are left out, beginning of the id.
 pub(super) fn list(only_those_that_ask: bool) -> String {
     let asks = match only_those_that_ask {
         true => format!("AND {}", asks()),
@@ -149,7 +151,9 @@ FROM agenthub_runs
 WHERE ($1::text IS NULL OR owner = $1) AND ($2::text IS NULL OR thread = $2)
     AND (cardinality($3::text[]) = 0 OR strategy = ANY ($3)) AND (cardinality($4::text[]) = 0 OR state = ANY ($4))
     AND ($5::bigint IS NULL OR id < $5) {asks}
-ORDER BY id DESC LIMIT $6"
+    AND (NOT $7::bool OR coalesce(position('{is_part}' IN summary), 0) = 0) AND ($8::text IS NULL OR starts_with(run, $8))
+ORDER BY id DESC LIMIT $6",
+        is_part = rows::IS_PART,
     )
 }
 

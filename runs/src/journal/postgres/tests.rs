@@ -47,7 +47,7 @@ async fn made(journal: &PostgresJournal, run: &RunId) -> u64 {
         driver: "a",
         lease: LEASE,
     };
-    let opened = Journal::open(journal, run, "owner", claim, Some(&started())).await;
+    let opened = Journal::open(journal, run, "owner", claim, &[started()]).await;
     opened.expect("it is free").epoch
 }
 
@@ -154,7 +154,7 @@ async fn tables_of_an_earlier_release_list_the_runs_that_are_in_them() {
         driver: "d",
         lease: LEASE,
     };
-    let working = Journal::open(&*journal, &RunId::new("working"), "o", claim, None).await;
+    let working = Journal::open(&*journal, &RunId::new("working"), "o", claim, &[]).await;
     let working = working.expect("it is its own");
     assert_eq!((working.entries.len(), working.progress.pieces), (1, 1));
     let phases: Vec<_> = listed

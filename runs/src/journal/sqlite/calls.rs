@@ -27,11 +27,11 @@ pub(super) struct OwnedClaim {
     pub(super) lease: Duration,
 }
 
-/// A run to lease, and its first event if it may be created.
+/// A run to lease, and its first events if it may be created.
 pub(super) struct OpenRequest {
     pub(super) owner: String,
     pub(super) claimed: OwnedClaim,
-    pub(super) first: Option<(Encoded, Heading)>,
+    pub(super) first: Option<(Vec<Encoded>, Heading)>,
 }
 
 /// A leased run.
@@ -55,7 +55,7 @@ pub(super) fn open(sql: &Connection, wanted: &OpenRequest, now_ms: u64) -> Done<
         let made = make(sql, name, &wanted.owner, &claimed.driver, heading)?;
         is_new = made.is_some();
         if let Some(id) = made {
-            add(sql, id, 0, std::slice::from_ref(first), now_ms)?;
+            add(sql, id, 0, first, now_ms)?;
         }
     }
     let row = match take(sql, claimed, now_ms)? {

@@ -129,12 +129,14 @@ impl Journal for SqliteJournal {
         run: &RunId,
         owner: &str,
         claim: Claim<'_>,
-        first: Option<&RunEvent>,
+        first: &[RunEvent],
     ) -> Result<OpenedRun, JournalError> {
         let wanted = OpenRequest {
             owner: owner.to_owned(),
             claimed: claimed(run, claim),
-            first: first.map(|first| (Encoded::new(first), Heading::of(first))),
+            first: first
+                .first()
+                .map(|event| (Encoded::all(first), Heading::of(event))),
         };
         let taken = self
             .writer()?

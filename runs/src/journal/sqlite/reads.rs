@@ -81,6 +81,19 @@ pub(super) fn list(sql: &Connection, filter: &Filter, before: Option<u64>) -> Do
         " AND state IN (SELECT value FROM json_each(?))",
         any(&states),
     );
+    only(
+        " AND coalesce(instr(summary, ?), 0) = 0",
+        filter.top_only.then(|| rows::IS_PART.to_owned().into()),
+    );
+    // Between the prefix and what follows all that begin with it, so that the index of ids is used.
+    only(" AND run >= ?", text(&filter.prefix));
+    only(
+        " AND run < ?",
+        filter
+            .prefix
+            .as_ref()
+            .map(|prefix| format!("{prefix}\u{10ffff}").into()),
+    );
     only(" AND id < ?", before.map(|id| signed(id).into()));
     only(
         " ORDER BY id DESC LIMIT ?",

@@ -129,7 +129,7 @@ async fn a_file_of_an_earlier_release_lists_the_runs_that_are_in_it() {
         driver: "a",
         lease: Duration::from_secs(60),
     };
-    let opened = Journal::open(&journal, &working, "owner", claim, None).await;
+    let opened = Journal::open(&journal, &working, "owner", claim, &[]).await;
     let opened = opened.expect("it is its own");
     let places: Vec<u64> = opened.entries.iter().map(|e| e.seq).collect();
     assert_eq!((places, opened.last), (vec![1, 3, 5], 5));
@@ -155,7 +155,7 @@ async fn a_file_that_others_write_can_be_read_and_is_not_written() {
         lease: Duration::from_secs(60),
     };
     let first = started();
-    let opened = Journal::open(&writing, &run, "owner", claim, Some(&first)).await;
+    let opened = Journal::open(&writing, &run, "owner", claim, std::slice::from_ref(&first)).await;
     let epoch = opened.expect("it is free").epoch;
     assert_eq!(writing.append(&run, epoch, 1, &[saw(1)]).await, Ok(()));
     assert_eq!(
@@ -167,7 +167,7 @@ async fn a_file_that_others_write_can_be_read_and_is_not_written() {
 
     let why = format!("{} was opened only to be read", path.display());
     let refused = JournalError::Unavailable(why);
-    let opened = Journal::open(&reading, &run, "owner", claim, Some(&first)).await;
+    let opened = Journal::open(&reading, &run, "owner", claim, std::slice::from_ref(&first)).await;
     assert_eq!(opened, Err(refused.clone()));
     let appended = reading.append(&run, epoch, 2, &[saw(2)]).await;
     assert_eq!(appended, Err(refused.clone()));

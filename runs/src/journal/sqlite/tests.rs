@@ -14,7 +14,14 @@ fn claim(driver: &str) -> Claim<'_> {
 
 async fn made(journal: &SqliteJournal, run: &RunId) -> u64 {
     let first = started();
-    let opened = Journal::open(journal, run, "owner", claim("a"), Some(&first)).await;
+    let opened = Journal::open(
+        journal,
+        run,
+        "owner",
+        claim("a"),
+        std::slice::from_ref(&first),
+    )
+    .await;
     opened.expect("it is free").epoch
 }
 
@@ -39,9 +46,9 @@ async fn what_was_written_is_there_after_opening_again() {
     drop(journal);
 
     let journal = SqliteJournal::open(&path).expect("it opens");
-    let held = Journal::open(&journal, &run, "owner", claim("b"), None).await;
+    let held = Journal::open(&journal, &run, "owner", claim("b"), &[]).await;
     assert!(matches!(held, Err(JournalError::Leased { .. })), "{held:?}");
-    let opened = Journal::open(&journal, &run, "owner", claim("a"), None).await;
+    let opened = Journal::open(&journal, &run, "owner", claim("a"), &[]).await;
     let opened = opened.expect("it is its own");
     assert_eq!(opened.epoch, epoch + 1);
     assert_eq!(opened.entries[1].event, large);
@@ -228,7 +235,14 @@ async fn another_program_that_keeps_the_file_locked_is_named() {
     sql.execute_batch("BEGIN IMMEDIATE").expect("it is free");
     let run = run("locked");
     let first = started();
-    let refused = Journal::open(&journal, &run, "owner", claim("a"), Some(&first)).await;
+    let refused = Journal::open(
+        &journal,
+        &run,
+        "owner",
+        claim("a"),
+        std::slice::from_ref(&first),
+    )
+    .await;
     let refused = refused.expect_err("it is locked");
     assert!(refused.is_retryable());
     assert!(
@@ -251,7 +265,7 @@ async fn damage_is_named_with_its_place() {
     let sql = Connection::open(&path).expect("it opens");
     let damage = async |harm: &str, repair: &str| {
         sql.execute_batch(harm).expect("it is SQL");
-        let opened = Journal::open(&journal, &run, "owner", claim("a"), None).await;
+        let opened = Journal::open(&journal, &run, "owner", claim("a"), &[]).await;
         sql.execute_batch(repair).expect("it is SQL");
         match opened {
             Err(JournalError::Unreadable { seq, why, .. }) => (seq, why),
