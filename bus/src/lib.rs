@@ -11,6 +11,7 @@ pub mod kafka;
 mod memory;
 mod message;
 pub mod messages;
+mod record;
 
 #[cfg(test)]
 mod contract;
@@ -26,6 +27,7 @@ pub use kafka::KafkaBus;
 #[cfg(any(test, feature = "testing"))]
 pub use memory::MemoryBus;
 pub use message::Message;
+pub use record::{Header, NewRecord, Partition, Record};
 
 /// Errors of a bus.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -89,6 +89,16 @@ async fn keeps_records(store: &ClaimStore) {
         .await
         .expect("it is kept");
     assert_eq!(found("yesterday").await, Some("done again".into()));
+    // The last value of a day counts, and that of no other key.
+    for key in ["twice", "twice as long"] {
+        for value in ["first", key] {
+            let kept = store.record(key, value.into()).await;
+            kept.expect("it is kept");
+        }
+    }
+    for key in ["twice", "twice as long"] {
+        assert_eq!(found(key).await, Some(key.into()));
+    }
     let swept = store.sweep(3 * DAY, 100, |_| true).await;
     assert_eq!(swept.expect("it is swept").removed, 1, "the old record");
 }

@@ -79,7 +79,7 @@ fn folder(url: &Url) -> Result<Opened, OpenError> {
 
 #[cfg(feature = "remote")]
 fn cloud(url: &Url) -> Result<Opened, OpenError> {
-    use crate::retry_after::{options, remote};
+    use crate::retry_after::{options_with, remote};
 
     if url.host_str().is_none() {
         return Err(OpenError::Url {
@@ -90,19 +90,28 @@ fn cloud(url: &Url) -> Result<Opened, OpenError> {
         #[cfg(feature = "aws")]
         "s3" => {
             let settings = object_store::aws::AmazonS3Builder::from_env().with_url(url.as_str());
-            remote!(settings, options())
+            let options = options_with(|key| {
+                settings.get_config_value(&object_store::aws::AmazonS3ConfigKey::Client(key))
+            });
+            remote!(settings, options)
         }
         #[cfg(feature = "gcp")]
         "gs" => {
             let settings =
                 object_store::gcp::GoogleCloudStorageBuilder::from_env().with_url(url.as_str());
-            remote!(settings, options())
+            let options = options_with(|key| {
+                settings.get_config_value(&object_store::gcp::GoogleConfigKey::Client(key))
+            });
+            remote!(settings, options)
         }
         #[cfg(feature = "azure")]
         "az" => {
             let settings =
                 object_store::azure::MicrosoftAzureBuilder::from_env().with_url(url.as_str());
-            remote!(settings, options())
+            let options = options_with(|key| {
+                settings.get_config_value(&object_store::azure::AzureConfigKey::Client(key))
+            });
+            remote!(settings, options)
         }
         _ => return Err(not_built(url)),
     };

@@ -3,9 +3,14 @@
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use futures_util::TryFutureExt;
 use object_store::{Error, ObjectStore, ObjectStoreExt, PutOptions};
 
-use crate::{ClaimError, ClaimStore, Digest, day::Day};
+use crate::{
+    ClaimError, ClaimStore, Digest,
+    day::Day,
+    folder::{failed, first_of},
+};
 
 /// Prefix of the names of records.
 pub(crate) const RECORD: &str = "record-";
@@ -29,8 +34,14 @@ impl ClaimStore {
     /// As [`record`](Self::record).
     pub async fn recorded(&self, key: &str) -> Result<Option<Bytes>, ClaimError> {
         let now = SystemTime::now();
-        for day in [now, now - DAY] {
-            let path = self.path(&name(Day::of(day), key));
+        let names = [now, now - DAY].map(|day| name(Day::of(day), key));
+        if let Some(folder) = &self.folder {
+            let files = names.map(|name| folder.join(name));
+            let found = first_of(files).map_err(failed);
+            return self.within(self.url(), found).await;
+        }
+        for name in names {
+            let path = self.path(&name);
             let found = async {
                 match self.objects.get(&path).await {
                     Ok(found) => Ok(Some(found.bytes().await?)),

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use http::{HeaderMap, StatusCode, header::RETRY_AFTER};
 use object_store::{
-    BackoffConfig, ClientOptions, RetryConfig,
+    BackoffConfig, ClientConfigKey, ClientOptions, RetryConfig,
     client::{
         HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
         HttpService, ReqwestConnector,
@@ -41,6 +41,20 @@ pub(crate) fn options() -> ClientOptions {
     ClientOptions::new()
         .with_timeout(TRY)
         .with_connect_timeout(CONNECTING)
+}
+
+/// The same, with what the environment says of the way to the store.
+pub(crate) fn options_with(find: impl Fn(ClientConfigKey) -> Option<String>) -> ClientOptions {
+    let keys = [
+        ClientConfigKey::AllowHttp,
+        ClientConfigKey::ProxyUrl,
+        ClientConfigKey::ProxyCaCertificate,
+        ClientConfigKey::ProxyExcludes,
+    ];
+    let found = keys.into_iter().filter_map(|key| Some((key, find(key)?)));
+    found.fold(options(), |options, (key, value)| {
+        options.with_config(key, value)
+    })
 }
 
 /// Retries of what is transient: connecting, timeouts, 408, 429 and 5xx. The pauses are random, and grow from 100 ms to 5 s.

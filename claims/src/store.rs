@@ -8,12 +8,15 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::TryFutureExt;
-use object_store::{Attribute, Attributes, ObjectStore, ObjectStoreExt, PutOptions, path::Path};
+use object_store::{
+    Attribute, Attributes, Error, ObjectStore, ObjectStoreExt, PutOptions, path::Path,
+};
 
 use crate::{
     ClaimCheck, ClaimError, ContentType, Digest, OpenError,
     claim_check::Name,
     day::Day,
+    folder::{self, failed},
     opening::{Opened, open},
 };
 
@@ -127,17 +130,7 @@ impl ClaimStore {
                 limit,
             });
         }
-        let path = self.path(&name.to_string());
-        let (found, content) = self
-            .within(&object, async {
-                let found = self.objects.get(&path).await?;
-                if found.meta.size != name.length {
-                    return Ok((found.meta.size, Bytes::new()));
-                }
-                let content = found.bytes().await?;
-                Ok((content.len() as u64, content))
-            })
-            .await?;
+        let (found, content) = self.within(&object, self.read(&name)).await?;
         if found != name.length {
             return Err(ClaimError::Truncated {
                 object,
@@ -153,6 +146,25 @@ impl ClaimStore {
             });
         }
         Ok(content)
+    }
+
+    /// Length of an object, and its content where that is the one of its name.
+    async fn read(&self, name: &Name) -> object_store::Result<(u64, Bytes)> {
+        let path = self.path(&name.to_string());
+        if let Some(folder) = &self.folder {
+            let file = folder.join(name.to_string());
+            let read = folder::read(file, name.length).await.map_err(failed)?;
+            return read.ok_or_else(|| Error::NotFound {
+                path: path.to_string(),
+                source: "no such file".into(),
+            });
+        }
+        let found = self.objects.get(&path).await?;
+        if found.meta.size != name.length {
+            return Ok((found.meta.size, Bytes::new()));
+        }
+        let content = found.bytes().await?;
+        Ok((content.len() as u64, content))
     }
 
     /// The result of a call, within the deadline.
@@ -176,9 +188,7 @@ impl ClaimStore {
         call: impl Future<Output = object_store::Result<T>>,
     ) -> Result<T, ClaimError> {
         let call = call.map_err(|error| match error {
-            object_store::Error::NotFound { path, source } => {
-                object_store::Error::PermissionDenied { path, source }
-            }
+            Error::NotFound { path, source } => Error::PermissionDenied { path, source },
             other => other,
         });
         self.within(&self.url, call).await

@@ -31,6 +31,7 @@ pub(super) fn lasts(code: Code) -> bool {
             | Code::PolicyViolation
             | Code::SaslAuthenticationFailed
             | Code::TopicAuthorizationFailed
+            | Code::TransactionalIdAuthorizationFailed
             | Code::UnsupportedSASLMechanism
     )
 }

@@ -1,12 +1,19 @@
 //! A member of a consumer group.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError, Weak,
-    atomic::{AtomicBool, Ordering},
+mod watching;
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
+use agenthub_metrics::topics;
 use rdkafka::{
-    ClientConfig, ClientContext, Message as _, Offset, TopicPartitionList,
+    ClientConfig, ClientContext, Message as _, Offset, Statistics, TopicPartitionList,
     consumer::{BaseConsumer, Consumer as _, ConsumerContext, Rebalance, StreamConsumer},
     error::{KafkaError, KafkaResult},
     message::BorrowedMessage,
@@ -14,27 +21,41 @@ use rdkafka::{
 use tokio::{
     sync::{Notify, mpsc},
     task::{JoinSet, spawn_blocking},
-    time::timeout,
+    time::{sleep, timeout},
 };
 
 use super::{
     failure::{failure, lasts},
-    outstanding::{Outstanding, Partition, Ticket},
+    outstanding::{Outstanding, Ticket},
     settings::ANSWER,
     wire,
 };
-use crate::{BusError, Consumer, Delivery, Group};
+use crate::{BusError, Consumer, Delivery, Group, Partition};
+pub(super) use watching::Watch;
+
+/// Time for which a client is not polled when it is full. Pausing it would be at once, but forgets what was fetched ahead, which must be fetched again.
+pub(super) const PATIENCE: Duration = Duration::from_millis(250);
 
 /// What the member and the callbacks of its client share.
 #[derive(Debug, Default)]
 struct Shared {
     outstanding: Mutex<Outstanding>,
-    /// True while as many messages are out as may be.
-    is_full: AtomicBool,
+    /// Offsets that the client reads next, as it said last, of the partitions that are assigned.
+    positions: Mutex<BTreeMap<Partition, i64>>,
+    /// True while partitions are paused, as many messages being out as may be.
+    is_paused: AtomicBool,
+    /// True if there was no room for a message since the last look.
+    had_no_room: AtomicBool,
     acknowledged: Notify,
 }
 
 impl Shared {
+    fn positions(&self) -> MutexGuard<'_, BTreeMap<Partition, i64>> {
+        self.positions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn outstanding(&self) -> MutexGuard<'_, Outstanding> {
         self.outstanding
             .lock()
@@ -42,30 +63,64 @@ impl Shared {
     }
 }
 
-struct Context(Arc<Shared>);
+struct Context {
+    shared: Arc<Shared>,
+    group: String,
+    topics: Vec<String>,
+}
 
-impl ClientContext for Context {}
+impl ClientContext for Context {
+    /// Notes how far the group is behind in the partitions of this member, and what is read next.
+    fn stats(&self, statistics: Statistics) {
+        let mut positions = BTreeMap::new();
+        for topic in &self.topics {
+            let partitions = statistics.topics.get(topic).into_iter();
+            let partitions = partitions.flat_map(|topic| topic.partitions.values());
+            // Not known of those that others have.
+            let lag = partitions
+                .clone()
+                .map(|partition| partition.consumer_lag.max(0));
+            topics::of_process().behind(&self.group, topic, lag.sum());
+            for partition in partitions.filter(|partition| partition.desired) {
+                // The first is below zero until something was read, the second if nothing was committed.
+                let known = [partition.next_offset, partition.committed_offset];
+                let next = known.into_iter().find(|offset| *offset >= 0);
+                let of = Partition {
+                    topic: topic.clone(),
+                    number: partition.partition,
+                };
+                positions.insert(of, next.unwrap_or_default());
+            }
+        }
+        *self.shared.positions() = positions;
+    }
+}
 
 impl ConsumerContext for Context {
     fn pre_rebalance(&self, _: &BaseConsumer<Self>, rebalance: &Rebalance<'_>) {
         if let Rebalance::Revoke(revoked) = rebalance {
-            let mut outstanding = self.0.outstanding();
+            let mut outstanding = self.shared.outstanding();
             for element in revoked.elements() {
                 outstanding.revoke(&Partition {
                     topic: element.topic().to_owned(),
                     number: element.partition(),
                 });
             }
-            self.0.acknowledged.notify_one();
+            self.shared.acknowledged.notify_one();
         }
     }
 
     fn post_rebalance(&self, consumer: &BaseConsumer<Self>, rebalance: &Rebalance<'_>) {
-        if let Rebalance::Assign(assigned) = rebalance
-            && self.0.is_full.load(Ordering::Acquire)
-            && let Err(error) = consumer.pause(assigned)
-        {
-            tracing::warn!(%error, "partitions that came cannot be paused");
+        let Rebalance::Assign(assigned) = rebalance else {
+            return;
+        };
+        // The client takes one for paused that went while it was.
+        let taken = match self.shared.is_paused.load(Ordering::Acquire) {
+            true => consumer.pause(assigned),
+            false => consumer.resume(assigned),
+        };
+        if let Err(error) = taken {
+            tracing::warn!(%error, "partitions that came can be neither paused nor read");
         }
     }
 }
@@ -73,6 +128,7 @@ impl ConsumerContext for Context {
 /// A consumer of a group, with what it has out.
 struct Member {
     consumer: StreamConsumer<Context>,
+    config: ClientConfig,
     shared: Arc<Shared>,
     in_flight: usize,
 }
@@ -82,22 +138,31 @@ struct Member {
 /// # Errors
 ///
 /// The configuration is wrong.
-pub(super) fn join(config: &ClientConfig, group: Group) -> Result<Consumer, BusError> {
+pub(super) fn join(
+    config: &ClientConfig,
+    group: Group,
+    watch: Watch,
+) -> Result<Consumer, BusError> {
     let shared = Arc::new(Shared::default());
-    let context = Context(Arc::clone(&shared));
+    let context = Context {
+        shared: Arc::clone(&shared),
+        group: group.name.clone(),
+        topics: group.topics.clone(),
+    };
     let consumer: StreamConsumer<Context> = config.create_with_context(context).map_err(failure)?;
     let topics: Vec<&str> = group.topics.iter().map(|topic| &**topic).collect();
     consumer.subscribe(&topics).map_err(failure)?;
     let in_flight = group.in_flight.max(1);
     let member = Arc::new(Member {
         consumer,
+        config: config.clone(),
         shared,
         in_flight,
     });
     // One more for the word that it is over.
     let (sender, deliveries) = mpsc::channel(in_flight + 1);
     let mut pumping = JoinSet::new();
-    pumping.spawn(Arc::clone(&member).pump(sender));
+    pumping.spawn(Arc::clone(&member).run(sender, watch));
     Ok(Consumer::new(deliveries, async move {
         pumping.shutdown().await;
         let left = spawn_blocking(move || drop(member));
@@ -111,42 +176,63 @@ pub(super) fn join(config: &ClientConfig, group: Group) -> Result<Consumer, BusE
 }
 
 impl Member {
-    /// Takes messages out while there is room for them. The client is always polled, as it answers its group that way.
-    async fn pump(self: Arc<Self>, deliveries: mpsc::Sender<Result<Delivery, BusError>>) {
+    /// Takes messages out until the membership is over, and says why it is.
+    async fn run(
+        self: Arc<Self>,
+        deliveries: mpsc::Sender<Result<Delivery, BusError>>,
+        watch: Watch,
+    ) {
+        let over = tokio::select! {
+            () = deliveries.closed() => return,
+            error = self.pump(&deliveries) => failure(error),
+            standing = self.watch(watch) => BusError::Unavailable(standing.to_string()),
+        };
+        let _ = deliveries.try_send(Err(over));
+    }
+
+    /// Takes messages out while there is room for them. The client is polled but for short times, as it answers its group that way.
+    async fn pump(
+        self: &Arc<Self>,
+        deliveries: &mpsc::Sender<Result<Delivery, BusError>>,
+    ) -> KafkaError {
         loop {
-            if let Err(error) = self.make_way() {
-                let _ = deliveries.try_send(Err(failure(error)));
-                return;
+            // What was delivered of partitions that have gone is out no more, and may still be in the queue.
+            let is_full =
+                self.shared.outstanding().len() >= self.in_flight || deliveries.capacity() <= 1;
+            let is_paused = self.shared.is_paused.load(Ordering::Acquire);
+            self.shared.had_no_room.fetch_or(is_full, Ordering::AcqRel);
+            if is_paused
+                && !is_full
+                && let Err(error) = self.pause(false)
+            {
+                return error;
             }
+            let is_polled = is_paused || !is_full;
             tokio::select! {
                 () = self.shared.acknowledged.notified() => {}
-                () = deliveries.closed() => return,
-                record = self.consumer.recv() => match record {
+                () = sleep(PATIENCE), if is_full => if !is_paused && let Err(error) = self.pause(true) {
+                    return error;
+                },
+                record = self.consumer.recv(), if is_polled => match record {
                     // There is room, as it would be paused.
                     Ok(record) => {
                         let _ = deliveries.try_send(Ok(self.take(&record)));
                     }
-                    Err(error) if has_ended(&error) => {
-                        let _ = deliveries.try_send(Err(failure(error)));
-                        return;
-                    }
+                    Err(error) if has_ended(&error) => return error,
                     Err(error) => tracing::warn!(%error, "a member of a group waits for Kafka"),
                 },
             }
         }
     }
 
-    /// Pauses all partitions while as many messages are out as may be.
-    fn make_way(&self) -> KafkaResult<()> {
-        let is_full = self.shared.outstanding().len() >= self.in_flight;
-        if self.shared.is_full.swap(is_full, Ordering::AcqRel) != is_full {
-            let assigned = self.consumer.assignment()?;
-            match is_full {
-                true => self.consumer.pause(&assigned)?,
-                false => self.consumer.resume(&assigned)?,
-            }
+    /// Pauses all partitions, or has them go on.
+    fn pause(&self, is_paused: bool) -> KafkaResult<()> {
+        self.shared.is_paused.store(is_paused, Ordering::Release);
+        let assigned = self.consumer.assignment()?;
+        match is_paused {
+            true => self.consumer.pause(&assigned),
+            false => self.consumer.resume(&assigned),
         }
-        Ok(())
     }
 
     fn take(self: &Arc<Self>, record: &BorrowedMessage<'_>) -> Delivery {
@@ -185,7 +271,6 @@ fn acknowledge(member: &Weak<Member>, ticket: &Ticket) {
 
 /// True if a member gets nothing more after this error.
 fn has_ended(error: &KafkaError) -> bool {
-    error
-        .rdkafka_error_code()
-        .is_some_and(|code| lasts(code) || matches!(code, rdkafka::types::RDKafkaErrorCode::Fatal))
+    matches!(error, KafkaError::MessageConsumptionFatal(_))
+        || error.rdkafka_error_code().is_some_and(lasts)
 }

@@ -6,34 +6,55 @@
 mod failure;
 mod member;
 mod outstanding;
+mod partitions;
+mod reaching;
 mod settings;
+mod standing;
 mod topics;
+mod transactions;
+mod unowned;
 mod wire;
 
+#[cfg(feature = "testing")]
+mod lag;
 #[cfg(any(test, feature = "testing"))]
 mod mock;
 #[cfg(test)]
 mod tests;
+#[cfg(all(test, feature = "kafka-tls"))]
+mod tls_tests;
 
-use std::{fmt, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex},
+};
 
 use async_trait::async_trait;
 use rdkafka::producer::{FutureProducer, FutureRecord};
 
+#[cfg(feature = "testing")]
+pub use lag::lag;
 #[cfg(any(test, feature = "testing"))]
 pub use mock::MockKafka;
+pub use partitions::{Extent, Reader};
 pub use settings::{Mechanism, Sasl, Secret, Settings, Tls, Topics};
+pub use transactions::Transactions;
 
 use crate::{Bus, BusError, Consumer, Group, Groups, Message};
 use failure::failure;
+use member::Watch;
+use reaching::{Complaints, reach};
+use standing::GivenUp;
 use topics::KnownTopics;
 
 /// The bus and the groups that a Kafka is. Cheap to clone; the clones share the connections.
 #[derive(Clone)]
 pub struct KafkaBus {
     settings: Settings,
-    producer: FutureProducer,
+    producer: FutureProducer<Complaints>,
     topics: Arc<KnownTopics>,
+    given_up: Arc<Mutex<BTreeMap<String, GivenUp>>>,
 }
 
 impl KafkaBus {
@@ -45,13 +66,35 @@ impl KafkaBus {
     /// ask for, or the servers do not take the login.
     pub async fn connect(settings: Settings) -> Result<Self, BusError> {
         let config = settings.producer()?;
-        let producer: FutureProducer = config.create().map_err(failure)?;
-        let topics = KnownTopics::connect(&config, settings.topics.clone()).await?;
+        let complaints = Complaints::default();
+        let producer = config.create_with_context(complaints.clone());
+        let producer = producer.map_err(failure)?;
+        reach(&producer, &complaints).await?;
+        let topics = KnownTopics::new(&config, settings.topics.clone())?;
         Ok(Self {
             settings,
             producer,
             topics: Arc::new(topics),
+            given_up: Arc::default(),
         })
+    }
+
+    /// Makes a topic that is missing. One that is there may be as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`BusError::Refused`] for a topic that is missing and may not be made.
+    pub async fn ensure_there(&self, topic: &str) -> Result<(), BusError> {
+        self.topics.ensure_there(topic).await
+    }
+
+    /// Makes a topic of one partition that keeps the latest message of each key for ever, or checks that it is one.
+    ///
+    /// # Errors
+    ///
+    /// [`BusError::Refused`] for a topic that is another one, or is missing and may not be made.
+    pub async fn ensure_compacted(&self, topic: &str) -> Result<(), BusError> {
+        self.topics.ensure_compacted(topic).await
     }
 }
 
@@ -97,6 +140,10 @@ impl Groups for KafkaBus {
         for topic in &group.topics {
             self.topics.ensure(topic).await?;
         }
-        member::join(&self.settings.member(&group.name)?, group)
+        let watch = Watch {
+            given_up: Arc::clone(&self.given_up),
+            ..Watch::default()
+        };
+        member::join(&self.settings.member(&group)?, group, watch)
     }
 }

@@ -2,12 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-/// A partition of a topic.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Partition {
-    pub(super) topic: String,
-    pub(super) number: i32,
-}
+use crate::Partition;
 
 /// A message that is out.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,16 +1,26 @@
 //! Settings of the way to Kafka.
 
-use std::{env, fmt, fs, path::PathBuf, time::Duration};
+use std::{
+    env, fmt, fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use rdkafka::{ClientConfig, config::RDKafkaLogLevel};
 
-use crate::BusError;
+use crate::{BusError, Group};
 
 /// Deadline of everything that is asked of Kafka but publishing.
 pub(super) const ANSWER: Duration = Duration::from_secs(10);
 
 /// Deadline of a publish, with all tries.
 const PUBLISH: Duration = Duration::from_secs(20);
+
+/// Time after which the servers take an open transaction back, so that readers of committed records go on.
+const TRANSACTION: Duration = Duration::from_secs(60);
+
+/// Setting of a member of a group: its name.
+pub(super) const MEMBER: &str = "group.instance.id";
 
 /// Address and manners of a Kafka.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -183,9 +193,12 @@ impl Settings {
         );
         if let Some(tls) = &self.tls {
             if let Some(ca) = &tls.ca {
+                readable("kafka.ca", ca)?;
                 config.set("ssl.ca.location", ca.to_string_lossy());
             }
             if let Some((certificate, key)) = &tls.client {
+                readable("kafka.certificate", certificate)?;
+                readable("kafka.key", key)?;
                 config
                     .set("ssl.certificate.location", certificate.to_string_lossy())
                     .set("ssl.key.location", key.to_string_lossy());
@@ -221,15 +234,52 @@ impl Settings {
         Ok(config)
     }
 
+    /// The configuration of a producer of transactions.
+    ///
+    /// # Errors
+    ///
+    /// As [`client`](Self::client).
+    pub(super) fn transactional_producer(&self, id: &str) -> Result<ClientConfig, BusError> {
+        let mut config = self.producer()?;
+        config
+            .set("transactional.id", id)
+            .set("transaction.timeout.ms", ms(TRANSACTION));
+        Ok(config)
+    }
+
+    /// The configuration of a reader that keeps its place itself.
+    ///
+    /// # Errors
+    ///
+    /// As [`client`](Self::client).
+    pub(super) fn reader(&self) -> Result<ClientConfig, BusError> {
+        let mut config = self.client()?;
+        config
+            // The client wants one, and nothing is stored under it.
+            .set("group.id", "agenthub.readers")
+            .set("enable.auto.commit", "false")
+            .set("enable.auto.offset.store", "false")
+            .set("enable.partition.eof", "true")
+            .set("auto.offset.reset", "error")
+            .set("allow.auto.create.topics", "false")
+            .set("isolation.level", "read_committed")
+            .set("fetch.wait.max.ms", "100")
+            .set("queued.max.messages.kbytes", "16384");
+        Ok(config)
+    }
+
     /// The configuration of a member of a group: what is stored as done is committed within a fifth of a second.
     ///
     /// # Errors
     ///
     /// As [`client`](Self::client).
-    pub(super) fn member(&self, group: &str) -> Result<ClientConfig, BusError> {
+    pub(super) fn member(&self, group: &Group) -> Result<ClientConfig, BusError> {
         let mut config = self.client()?;
+        if let Some(member) = &group.member {
+            config.set(MEMBER, member);
+        }
         config
-            .set("group.id", group)
+            .set("group.id", &group.name)
             .set("enable.auto.commit", "true")
             .set("auto.commit.interval.ms", "200")
             .set("enable.auto.offset.store", "false")
@@ -240,9 +290,22 @@ impl Settings {
             .set("heartbeat.interval.ms", "3000")
             .set("isolation.level", "read_committed")
             .set("fetch.wait.max.ms", "100")
-            .set("queued.max.messages.kbytes", "16384");
+            .set("queued.max.messages.kbytes", "16384")
+            // They say how far the group is behind.
+            .set("statistics.interval.ms", "5000");
         Ok(config)
     }
+}
+
+/// Refuses a file that cannot be read: the library does not name it.
+fn readable(setting: &str, file: &Path) -> Result<(), BusError> {
+    let refused = |error| {
+        let file = file.display();
+        BusError::Refused(format!(
+            "{setting} names {file}, which cannot be read: {error}"
+        ))
+    };
+    fs::File::open(file).map(drop).map_err(refused)
 }
 
 fn ms(time: Duration) -> String {

@@ -1,6 +1,6 @@
 //! Topics are there before they are used: missing ones are made, others are checked.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use rdkafka::{
     ClientConfig,
@@ -13,6 +13,7 @@ use rdkafka::{
 use tokio::{
     sync::{Mutex, MutexGuard},
     task::spawn_blocking,
+    time::{Instant, sleep},
 };
 
 use super::{
@@ -24,6 +25,15 @@ use crate::BusError;
 /// Setting of a topic: milliseconds that messages are kept, or -1.
 const RETENTION: &str = "retention.ms";
 
+/// Pause before servers are asked again for a topic that they do not know yet.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// Setting of a topic: what becomes of old messages.
+const CLEANUP: &str = "cleanup.policy";
+
+/// The value of it by which the latest message of each key is kept for ever.
+const COMPACT: &str = "compact";
+
 /// The topics of which this process knows that they are right.
 pub(super) struct KnownTopics {
     admin: Arc<AdminClient<DefaultClientContext>>,
@@ -32,20 +42,15 @@ pub(super) struct KnownTopics {
 }
 
 impl KnownTopics {
-    /// Waits until a server answers.
-    ///
     /// # Errors
     ///
-    /// [`BusError`].
-    pub(super) async fn connect(config: &ClientConfig, wanted: Topics) -> Result<Self, BusError> {
-        let topics = Self {
+    /// The configuration is wrong.
+    pub(super) fn new(config: &ClientConfig, wanted: Topics) -> Result<Self, BusError> {
+        Ok(Self {
             admin: Arc::new(config.create().map_err(failure)?),
             wanted,
             known: Mutex::default(),
-        };
-        let admin = Arc::clone(&topics.admin);
-        blocking(move || admin.inner().fetch_metadata(None, ANSWER).map(drop)).await?;
-        Ok(topics)
+        })
     }
 
     /// Makes or checks a topic, once.
@@ -64,16 +69,60 @@ impl KnownTopics {
         Ok(())
     }
 
+    /// Makes a topic that is missing. One that is there may be as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`BusError::Refused`] for a topic that is missing and may not be made.
+    pub(super) async fn ensure_there(&self, topic: &str) -> Result<(), BusError> {
+        if self.wanted.make && self.make(topic).await? {
+            return Ok(());
+        }
+        self.partitions(topic).await.map(drop)
+    }
+
+    /// Makes or checks a topic of one partition that keeps the latest message of each key for ever.
+    ///
+    /// # Errors
+    ///
+    /// As [`ensure`](Self::ensure).
+    pub(super) async fn ensure_compacted(&self, topic: &str) -> Result<(), BusError> {
+        if self.wanted.make {
+            let new = self
+                .new_topic(topic, 1)
+                .set(CLEANUP, COMPACT)
+                // Small segments, as the one that is written is not compacted.
+                .set("segment.bytes", "16777216")
+                .set("min.cleanable.dirty.ratio", "0.1");
+            if self.create(&new).await? {
+                return Ok(());
+            }
+        }
+        let partitions = self.partitions(topic).await?;
+        let policy = match self.wanted.make {
+            true => self.setting(topic, CLEANUP).await?,
+            false => None,
+        };
+        keeps_latest(topic, partitions, policy.as_deref()).map_err(BusError::Refused)
+    }
+
     /// Makes a topic. False if it exists, or this client may not make any.
     async fn make(&self, topic: &str) -> Result<bool, BusError> {
         let retention = self.wanted.retention.as_millis().to_string();
-        let new = NewTopic::new(
-            topic,
-            self.wanted.partitions,
-            TopicReplication::Fixed(self.wanted.replication.unwrap_or(-1)),
-        )
-        .set(RETENTION, &retention);
-        let made = self.admin.create_topics([&new], &options()).await;
+        let new = self
+            .new_topic(topic, self.wanted.partitions)
+            .set(RETENTION, &retention);
+        self.create(&new).await
+    }
+
+    fn new_topic<'a>(&self, topic: &'a str, partitions: i32) -> NewTopic<'a> {
+        let replication = TopicReplication::Fixed(self.wanted.replication.unwrap_or(-1));
+        NewTopic::new(topic, partitions, replication)
+    }
+
+    async fn create(&self, new: &NewTopic<'_>) -> Result<bool, BusError> {
+        let topic = new.name;
+        let made = self.admin.create_topics([new], &options()).await;
         match made {
             Ok(results) => match results.into_iter().next() {
                 Some(Err((_, Code::TopicAlreadyExists | Code::TopicAuthorizationFailed))) => {
@@ -90,19 +139,9 @@ impl KnownTopics {
     }
 
     async fn check(&self, topic: &str) -> Result<(), BusError> {
-        let admin = Arc::clone(&self.admin);
-        let name = topic.to_owned();
-        let found = blocking(move || {
-            let metadata = admin.inner().fetch_metadata(Some(&name), ANSWER)?;
-            let found = metadata.topics().iter().find(|topic| topic.name() == name);
-            Ok(found.map(|topic| (topic.partitions().len(), topic.error().map(Code::from))))
-        });
-        let (partitions, error) = found.await?.unwrap_or((0, Some(Code::UnknownTopic)));
-        if let Some(code) = error {
-            return Err(refused(topic, code));
-        }
+        let partitions = self.partitions(topic).await?;
         let retention = match self.wanted.make {
-            true => self.retention(topic).await?,
+            true => self.setting(topic, RETENTION).await?,
             false => None,
         };
         self.wanted
@@ -110,12 +149,41 @@ impl KnownTopics {
             .map_err(BusError::Refused)
     }
 
-    /// How long a topic keeps messages, if this client may know.
-    async fn retention(&self, topic: &str) -> Result<Option<String>, BusError> {
+    /// Number of partitions of a topic. One that another client has made this moment is not known to all servers yet.
+    async fn partitions(&self, topic: &str) -> Result<usize, BusError> {
+        let deadline = Instant::now() + ANSWER;
+        loop {
+            match self.look(topic).await? {
+                Err(code) if self.wanted.make && is_unknown(code) && Instant::now() < deadline => {
+                    sleep(AGAIN).await;
+                }
+                found => return found.map_err(|code| refused(topic, code)),
+            }
+        }
+    }
+
+    /// Number of partitions of a topic, or the reason why there are none.
+    async fn look(&self, topic: &str) -> Result<Result<usize, Code>, BusError> {
+        let admin = Arc::clone(&self.admin);
+        let name = topic.to_owned();
+        blocking(move || {
+            let metadata = admin.inner().fetch_metadata(Some(&name), ANSWER)?;
+            let mut topics = metadata.topics().iter();
+            let found = topics.find(|topic| topic.name() == name);
+            Ok(match found.map(|topic| (topic, topic.error())) {
+                Some((topic, None)) => Ok(topic.partitions().len()),
+                Some((_, Some(error))) => Err(Code::from(error)),
+                None => Err(Code::UnknownTopic),
+            })
+        })
+        .await
+    }
+
+    /// A setting of a topic, if this client may know.
+    async fn setting(&self, topic: &str, name: &str) -> Result<Option<String>, BusError> {
         let resource = ResourceSpecifier::Topic(topic);
         let described = self.admin.describe_configs([&resource], &options()).await;
-        let value =
-            |resource: ConfigResource| resource.get(RETENTION).and_then(|e| e.value.clone());
+        let value = |resource: ConfigResource| resource.get(name).and_then(|e| e.value.clone());
         match described.map(|all| all.into_iter().next()) {
             Ok(Some(Ok(resource))) => Ok(value(resource)),
             Ok(_) => Ok(None),
@@ -149,15 +217,34 @@ impl Topics {
     }
 }
 
+/// Says what is wrong with a topic that is to keep the latest message of each key.
+fn keeps_latest(topic: &str, partitions: usize, policy: Option<&str>) -> Result<(), String> {
+    if partitions != 1 {
+        return Err(format!(
+            "the topic {topic} has {partitions} partitions and is to have 1: remove it, so that it is made anew"
+        ));
+    }
+    match policy {
+        None | Some(COMPACT) => Ok(()),
+        Some(policy) => Err(format!(
+            "the topic {topic} has the {CLEANUP} {policy} and would lose what it is to keep: set {COMPACT}"
+        )),
+    }
+}
+
 fn options() -> AdminOptions {
     AdminOptions::new()
         .request_timeout(Some(ANSWER))
         .operation_timeout(Some(ANSWER))
 }
 
+fn is_unknown(code: Code) -> bool {
+    matches!(code, Code::UnknownTopic | Code::UnknownTopicOrPartition)
+}
+
 fn refused(topic: &str, code: Code) -> BusError {
     match code {
-        Code::UnknownTopic | Code::UnknownTopicOrPartition => BusError::Refused(format!(
+        code if is_unknown(code) => BusError::Refused(format!(
             "the topic {topic} is missing, and is not made here: have it made"
         )),
         code if lasts(code) || code == Code::InvalidReplicationFactor => {
@@ -168,7 +255,7 @@ fn refused(topic: &str, code: Code) -> BusError {
 }
 
 /// Runs what blocks where it may.
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, rdkafka::error::KafkaError> + Send + 'static,
 ) -> Result<T, BusError> {
     match spawn_blocking(work).await {
@@ -179,9 +266,20 @@ async fn blocking<T: Send + 'static>(
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use super::{
+        super::{MockKafka, Settings},
+        *,
+    };
 
-    use super::*;
+    #[test]
+    fn a_topic_that_would_lose_the_latest_messages_does_not_fit() {
+        assert_eq!(keeps_latest("t", 1, Some("compact")), Ok(()));
+        assert_eq!(keeps_latest("t", 1, None), Ok(()), "nobody says");
+        let lossy = keeps_latest("t", 1, Some("compact,delete")).expect_err("it deletes");
+        assert!(lossy.contains("compact,delete"), "{lossy}");
+        let many = keeps_latest("t", 6, None).expect_err("no order");
+        assert!(many.contains("has 6 partitions"), "{many}");
+    }
 
     #[test]
     fn a_topic_with_fewer_partitions_or_a_shorter_memory_does_not_fit() {
@@ -201,5 +299,21 @@ mod tests {
             short.contains("for 59999 ms and is to keep them for 60000 ms"),
             "{short}"
         );
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_topic_that_another_client_makes_is_waited_for() {
+        let cluster = MockKafka::start();
+        cluster.forget("t", true);
+        let config = Settings::new(cluster.servers()).producer();
+        let wanted = Topics::default();
+        let topics = KnownTopics::new(&config.expect("right"), wanted);
+        let topics = topics.expect("right");
+        let found = tokio::spawn(async move { topics.partitions("t").await });
+        // Time to look for it, in vain.
+        sleep(AGAIN * 4).await;
+        assert!(!found.is_finished());
+        cluster.forget("t", false);
+        assert_eq!(found.await.expect("no panic"), Ok(4));
     }
 }

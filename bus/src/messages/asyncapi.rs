@@ -6,7 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Body, MONITORING, MonitoringUpdate, REASON, RESULTS, StreamChunk, TASK_ID, TASKS, TaskRequest,
-    TaskResult, dead_letters, reading::schema,
+    TaskResult, dead_letters,
+    events::{self, Gap, MirroredMessage, MirroredState},
+    reading::schema,
 };
 
 struct Channel {
@@ -79,6 +81,40 @@ fn document() -> Value {
             "bindings": { "kafka": { "key": { "type": "string", "description": "The run_id" } } },
         }));
     }
+    for (name, event, schema) in [
+        (
+            "mirrored-message",
+            events::MESSAGE,
+            schema::<MirroredMessage>(),
+        ),
+        ("mirrored-state", events::STATE, schema::<MirroredState>()),
+        ("gap", events::GAP, schema::<Gap>()),
+    ] {
+        messages.insert(name.to_owned(), mirrored(name, event, schema));
+    }
+    let parameters =
+        json!({ "topic": { "description": "A topic that a connector's settings name" } });
+    channels.insert(
+        "mirrored".to_owned(),
+        json!({
+            "address": "{topic}",
+            "parameters": parameters,
+            "description": "What `agenthub connect kafka` mirrors of the hub",
+            "messages": {
+                "message": { "$ref": "#/components/messages/mirrored-message" },
+                "state": { "$ref": "#/components/messages/mirrored-state" },
+                "gap": { "$ref": "#/components/messages/gap" },
+            },
+        }),
+    );
+    channels.insert("taken-in-dead-letters".to_owned(), json!({
+        "address": dead_letters("{topic}"),
+        "parameters": parameters,
+        "description": "Records that `agenthub connect kafka` could not take into the hub, as they came",
+        "messages": { "message": { "$ref": "#/components/messages/misfit" } },
+    }));
+    let operation = json!({ "action": "send", "channel": { "$ref": "#/channels/mirrored" } });
+    operations.insert("send-mirrored".to_owned(), operation);
     messages.insert(
         "misfit".to_owned(),
         json!({
@@ -94,14 +130,34 @@ fn document() -> Value {
     json!({
         "asyncapi": "3.0.0",
         "info": {
-            "title": "Workflows of AgentHub on Kafka",
+            "title": "AgentHub on Kafka",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Messages of executors and of the bridge to agents over HTTP. Bodies are JSON; the envelope is that of CloudEvents in binary mode.",
+            "description": "Messages of executors, of the bridge to agents over HTTP, and of the connector that mirrors the hub. Bodies are JSON; the envelope is that of CloudEvents in binary mode.",
         },
         "defaultContentType": "application/json",
         "channels": channels,
         "operations": operations,
         "components": { "messages": messages },
+    })
+}
+
+/// A message of a connector. Its key is what the settings choose.
+fn mirrored(name: &str, event: &str, mut schema: Value) -> Value {
+    schema
+        .as_object_mut()
+        .map(|schema| schema.remove("$schema"));
+    let mut headers = headers(event, false);
+    headers["properties"]["ce_subject"] = json!({ "type": "string", "description": "The task" });
+    headers["properties"][events::VIA] = json!({ "type": "string", "description": "Topics that the message came through, with commas in between" });
+    json!({
+        "name": name,
+        "contentType": "application/json",
+        "headers": headers,
+        "payload": {
+            "schemaFormat": "application/schema+json;version=draft-07",
+            "schema": schema,
+        },
+        "bindings": { "kafka": { "key": { "type": "string" } } },
     })
 }
 

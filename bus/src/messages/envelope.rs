@@ -15,7 +15,7 @@ pub const SCHEMA_VERSION: &str = "schema_version";
 pub const TASK_ID: &str = "task_id";
 
 /// The version of all schemas. Another one follows when a field changes its meaning, not when one is added.
-pub(super) const VERSION: &str = "1";
+pub const VERSION: &str = "1";
 
 /// What is beside the body of a message. The same event has the same envelope, however often it is published.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,10 +2,11 @@
 
 use std::{marker::PhantomData, sync::Arc, time::Duration};
 
+use agenthub_metrics::topics;
 use tokio::time::sleep;
 
 use super::{Body, read};
-use crate::{Bus, BusError, Consumer, Delivery};
+use crate::{Bus, BusError, Consumer, Delivery, Group, Groups};
 
 /// Header with the reason for which a message was put aside.
 pub const REASON: &str = "dead_letter_reason";
@@ -19,12 +20,15 @@ pub fn dead_letters(topic: &str) -> String {
 }
 
 /// The messages of one kind that a member of a group gets. What does not fit is put on the topic's [`dead_letters`] as it came, with the
-/// [`REASON`], under its id and `.dlq`, and the member goes on.
+/// [`REASON`], under its id and `.dlq`, and the member goes on. A member that the bus does not have any more, such as after an outage, joins again.
 ///
 /// spec: EXE-10.5
 #[derive(Debug)]
 pub struct Inbox<B> {
-    member: Consumer,
+    groups: Arc<dyn Groups>,
+    group: Group,
+    /// The member; none while it is to join again.
+    member: Option<Consumer>,
     bus: Arc<dyn Bus>,
     /// What is about to be put aside, and why.
     misfit: Option<(Delivery, String)>,
@@ -32,25 +36,39 @@ pub struct Inbox<B> {
 }
 
 impl<B: Body> Inbox<B> {
-    /// The messages that this member gets.
-    pub fn new(member: Consumer, bus: Arc<dyn Bus>) -> Self {
-        Self {
-            member,
+    /// Joins a group.
+    ///
+    /// # Errors
+    ///
+    /// As [`Groups::join`].
+    pub async fn join(
+        groups: Arc<dyn Groups>,
+        group: Group,
+        bus: Arc<dyn Bus>,
+    ) -> Result<Self, BusError> {
+        let member = groups.join(group.clone()).await?;
+        for topic in &group.topics {
+            topics::of_process().joined(&group.name, topic);
+        }
+        Ok(Self {
+            groups,
+            group,
+            member: Some(member),
             bus,
             misfit: None,
             body: PhantomData,
-        }
+        })
     }
 
     /// Waits for the next message that fits. Cancel-safe. The delivery is to be acknowledged once what follows from the body is durable.
     ///
     /// # Errors
     ///
-    /// As [`Consumer::next`].
+    /// [`BusError::Refused`]: the bus does not let this member in any more.
     pub async fn next(&mut self) -> Result<(B, Delivery), BusError> {
         loop {
             self.put_aside().await;
-            let delivery = self.member.next().await?;
+            let delivery = self.delivery().await?;
             match read(&delivery.message) {
                 Ok(body) => return Ok((body, delivery)),
                 Err(why) => self.misfit = Some((delivery, why)),
@@ -61,7 +79,38 @@ impl<B: Body> Inbox<B> {
     /// Leaves the group, as [`Consumer::leave`].
     pub async fn leave(self) {
         drop(self.misfit);
-        self.member.leave().await;
+        if let Some(member) = self.member {
+            member.leave().await;
+        }
+    }
+
+    /// The next message, of this membership or a later one.
+    async fn delivery(&mut self) -> Result<Delivery, BusError> {
+        loop {
+            let got = match &mut self.member {
+                Some(member) => member.next().await,
+                None => match self.groups.join(self.group.clone()).await {
+                    Ok(member) => {
+                        self.member = Some(member);
+                        continue;
+                    }
+                    Err(error) => Err(error),
+                },
+            };
+            let Err(BusError::Unavailable(why)) = got else {
+                return got;
+            };
+            topics::of_process().joins_again(&self.group.name);
+            tracing::warn!(
+                group = self.group.name,
+                why,
+                "a member of a group joins again"
+            );
+            if let Some(member) = self.member.take() {
+                member.leave().await;
+            }
+            sleep(PAUSE).await;
+        }
     }
 
     /// Puts the misfit aside, for as long as that takes.
@@ -83,6 +132,7 @@ impl<B: Body> Inbox<B> {
                 }
                 Ok(()) => tracing::warn!(topic, id, why, "a message does not fit and is put aside"),
             }
+            topics::of_process().put_aside(topic);
             if let Some((delivery, _)) = self.misfit.take() {
                 delivery.acknowledge();
             }

@@ -1,10 +1,12 @@
 //! The messages of workflows, and how they are written and read.
 //!
 //! Bodies are what EXE-10 says, and nothing else is in them; the rest is in the headers ([`Envelope`]). What is read is checked against the body's JSON
-//! Schema first; what does not fit goes to another topic, with the reason, and the reading goes on ([`Inbox`]).
+//! Schema first; what does not fit goes to another topic, with the reason, and the reading goes on ([`Inbox`]). Bodies of what is mirrored of
+//! the hub are in [`events`].
 
 mod bodies;
 mod envelope;
+pub mod events;
 mod inbox;
 mod reading;
 
@@ -16,7 +18,7 @@ mod tests;
 pub use bodies::{
     Body, MonitoringUpdate, Outcome, StepStatus, StreamChunk, TaskRequest, TaskResult,
 };
-pub use envelope::{Envelope, SCHEMA_VERSION, TASK_ID, message};
+pub use envelope::{Envelope, SCHEMA_VERSION, TASK_ID, VERSION, message};
 pub use inbox::{Inbox, REASON, dead_letters};
 pub use reading::read;
 

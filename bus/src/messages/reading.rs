@@ -2,7 +2,7 @@
 
 use agenthub_sdk::{
     runs::schema::{CompiledSchema, Misfit},
-    schemars::generate::SchemaSettings,
+    schemars::{JsonSchema, generate::SchemaSettings},
 };
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ pub fn read<B: Body>(message: &Message) -> Result<B, String> {
 
 /// The JSON Schema of a body, without references, which in an AsyncAPI document would be those of the document. Draft 7 is what readers of these
 /// documents know.
-pub(super) fn schema<B: Body>() -> Value {
+pub(super) fn schema<B: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
     json!(settings.into_generator().into_root_schema_for::<B>())
 }

@@ -1,15 +1,21 @@
 use std::{
     collections::BTreeMap,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, SystemTime},
 };
 
 use agenthub_sdk::testing::TestHub;
+use async_trait::async_trait;
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::{sync::mpsc, time::timeout};
 
 use super::*;
-use crate::{Bus, Group, Groups, HubBus, HubGroups, Message};
+use crate::{
+    Bus, BusError, Consumer, Delivery, Group, Groups, HubBus, HubGroups, MemoryBus, Message,
+};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -187,14 +193,11 @@ fn each_agent_has_a_topic_of_its_stream() {
 async fn what_does_not_fit_is_put_aside_with_the_reason_and_the_next_one_is_read() {
     let hub = TestHub::start().await;
     let bus = Arc::new(HubBus::new(hub.client().await));
-    let groups = HubGroups::new(hub.url());
-    let member = groups
-        .join(Group::new("bridges", [TASKS]))
-        .await
-        .expect("a hub");
+    let groups = Arc::new(HubGroups::new(hub.url()));
     let dead = Group::new("dead", [dead_letters(TASKS)]);
     let mut dead = groups.join(dead).await.expect("a hub");
-    let mut inbox = Inbox::<TaskRequest>::new(member, Arc::clone(&bus) as Arc<dyn Bus>);
+    let inbox = Inbox::<TaskRequest>::join(groups, Group::new("bridges", [TASKS]), bus.clone());
+    let mut inbox = inbox.await.expect("a hub");
 
     let strange = Message {
         id: "strange".to_owned(),
@@ -216,4 +219,39 @@ async fn what_does_not_fit_is_put_aside_with_the_reason_and_the_next_one_is_read
     );
     let reason = &put_aside.headers[REASON];
     assert!(reason.contains("task_id"), "{reason}");
+}
+
+/// Groups that have no member for long: each gets one message, and is then away.
+#[derive(Debug, Default)]
+struct Forgetful(AtomicUsize);
+
+#[async_trait]
+impl Groups for Forgetful {
+    async fn join(&self, group: Group) -> Result<Consumer, BusError> {
+        let number = self.0.fetch_add(1, Ordering::Relaxed);
+        if number == 1 {
+            return Err(BusError::Unavailable("it starts again".to_owned()));
+        }
+        let (sender, deliveries) = mpsc::channel(2);
+        let id = format!("task-{number}");
+        let message = message(&task(), Envelope { id, ..envelope() });
+        let delivery = Delivery::new(group.topics[0].clone(), message, || {});
+        let gone = BusError::Unavailable("there is no such member".to_owned());
+        sender.try_send(Ok(delivery)).expect("there is room");
+        sender.try_send(Err(gone)).expect("there is room");
+        Ok(Consumer::new(deliveries, async {}))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_the_bus_has_no_more_joins_again() {
+    let groups = Arc::<Forgetful>::default();
+    let group = Group::new("bridges", [TASKS]);
+    let inbox = Inbox::<TaskRequest>::join(groups, group, Arc::<MemoryBus>::default());
+    let mut inbox = inbox.await.expect("it joins");
+    for id in ["task-0", "task-2"] {
+        let next = timeout(PATIENCE, inbox.next()).await.expect("it comes");
+        let (_, delivery) = next.expect("it goes on");
+        assert_eq!(delivery.message.id, id);
+    }
 }
