@@ -1,6 +1,12 @@
-//! May this caller do this at all? Every call of the hub is listed here; one that is not fails a test.
+//! May this caller do this at all? Every call of the hub is listed here; one that is not fails a test. What rights there are and which rule
+//! gives them is decided by [`agenthub_access::decide`].
 
-use crate::{Error, caller::Caller};
+use agenthub_access::{ANONYMOUS, Action, Caller};
+
+use crate::Error;
+
+/// Principal of what the hub does by itself.
+pub(crate) const HUB: &str = "hub";
 
 /// The calls of the hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,11 +55,13 @@ pub enum Call {
     RetryDeadLetter,
     /// `DropDeadLetter`
     DropDeadLetter,
+    /// `Charge`
+    Charge,
 }
 
 impl Call {
     /// All calls.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Connect,
         Self::PublishMessage,
         Self::PublishTaskUpdate,
@@ -76,12 +84,27 @@ impl Call {
         Self::ListDeadLetters,
         Self::RetryDeadLetter,
         Self::DropDeadLetter,
+        Self::Charge,
     ];
+}
+
+/// Checks whether a caller may do something.
+///
+/// # Errors
+///
+/// [`Error::PermissionDenied`] names the right that is missing.
+pub(crate) fn may(caller: &Caller, action: Action<'_>) -> Result<(), Error> {
+    agenthub_access::decide(caller, &action).map_err(Error::PermissionDenied)
+}
+
+/// The principal as the owner of what it registers: nobody and the hub itself own nothing.
+pub(crate) fn owner(principal: &str) -> Option<&str> {
+    Some(principal).filter(|principal| !["", ANONYMOUS, HUB].contains(principal))
 }
 
 /// Checks whether `caller` may make `call` in `namespace` (empty means its own).
 ///
-/// Everyone who can reach the hub may make every call: servers listen on loopback by default.
+/// Further needs of the call are decided with its content: `may`.
 ///
 /// # Errors
 ///

@@ -1,13 +1,17 @@
 //! Dead letters: mail that was given up, for an operator to inspect, redeliver or drop. A bounded view of the log: the
 //! oldest leave.
 
-use std::{collections::BTreeMap, time::SystemTime};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    time::SystemTime,
+};
 
 use prost::Message;
 
 use crate::{
     id::AgentId,
     log::{Again, Position},
+    steps::step,
 };
 
 /// Mail that left a mailbox without being handled.
@@ -37,6 +41,8 @@ pub(crate) struct DeadLetters {
     bounds: (usize, usize),
     /// Keyed by the position of the record that gave the mail up.
     letters: BTreeMap<Position, DeadLetter>,
+    /// Letters of each agent.
+    agents: HashMap<AgentId, BTreeSet<Position>>,
     bytes: usize,
 }
 
@@ -46,6 +52,7 @@ impl DeadLetters {
         Self {
             bounds: (letters, bytes),
             letters: BTreeMap::new(),
+            agents: HashMap::new(),
             bytes: 0,
         }
     }
@@ -53,14 +60,25 @@ impl DeadLetters {
     /// Adds a letter, and drops the oldest while a limit is exceeded.
     pub(crate) fn add(&mut self, id: Position, letter: DeadLetter) {
         self.bytes += letter.bytes();
+        let of_agent = self.agents.entry(letter.given_up.agent.clone());
+        of_agent.or_default().insert(id);
         self.letters.insert(id, letter);
         let (letters, bytes) = self.bounds;
-        while self.letters.len() > letters || self.bytes > bytes {
-            let Some((_, oldest)) = self.letters.pop_first() else {
-                break;
-            };
-            self.bytes -= oldest.bytes();
+        while (self.letters.len() > letters || self.bytes > bytes)
+            && let Some((oldest, _)) = self.letters.first_key_value()
+        {
+            self.remove(*oldest);
         }
+    }
+
+    /// Number of letters.
+    pub(crate) fn len(&self) -> usize {
+        self.letters.len()
+    }
+
+    /// Number of an agent's letters.
+    pub(crate) fn len_of(&self, agent: &str) -> usize {
+        self.agents.get(agent).map_or(0, BTreeSet::len)
     }
 
     /// The letter with this id.
@@ -72,6 +90,13 @@ impl DeadLetters {
     pub(crate) fn remove(&mut self, id: Position) -> Option<DeadLetter> {
         let letter = self.letters.remove(&id)?;
         self.bytes -= letter.bytes();
+        let agent = &letter.given_up.agent;
+        if let Some(of_agent) = self.agents.get_mut(agent) {
+            of_agent.remove(&id);
+            if of_agent.is_empty() {
+                self.agents.remove(agent);
+            }
+        }
         Some(letter)
     }
 
@@ -82,7 +107,20 @@ impl DeadLetters {
 
     /// The letters before `before`, the latest first.
     pub(crate) fn before(&self, before: Position) -> impl Iterator<Item = (Position, &DeadLetter)> {
-        self.letters.range(..before).rev().map(|(id, l)| (*id, l))
+        let letters = self.letters.range(..before).rev();
+        letters.map(|(id, l)| (*id, l)).inspect(|_| step())
+    }
+
+    /// The same of one agent.
+    pub(crate) fn before_of(
+        &self,
+        agent: &str,
+        before: Position,
+    ) -> impl Iterator<Item = (Position, &DeadLetter)> {
+        let of_agent = self.agents.get(agent).into_iter();
+        let ids = of_agent.flat_map(move |ids| ids.range(..before).rev());
+        let letters = ids.filter_map(|id| Some((*id, self.letters.get(id)?)));
+        letters.inspect(|_| step())
     }
 }
 
@@ -100,6 +138,7 @@ mod tests {
     use agenthub_proto::agenthub::Concern;
 
     use super::*;
+    use crate::steps;
 
     fn letter(text: usize) -> DeadLetter {
         DeadLetter {
@@ -140,6 +179,28 @@ mod tests {
         letters.add(Position(5), letter(9000));
         assert_eq!(ids(&letters), [0; 0], "one that is too large cannot stay");
         assert_eq!(letters.bytes, 0);
+    }
+
+    /// Issue 26, cost: no page looks at what it does not show.
+    #[test]
+    fn letters_of_an_agent_are_found_without_the_others() {
+        let mut letters = DeadLetters::new(1_000, usize::MAX);
+        for id in 1..=1_500 {
+            let mut letter = letter(1);
+            letter.given_up.agent = if id % 500 == 7 { "b" } else { "a" }.into();
+            letters.add(Position(id), letter);
+        }
+        let (steps, found) = steps::count(|| {
+            let found = letters.before_of("b", Position(u64::MAX));
+            found.map(|(id, _)| id.0).collect::<Vec<_>>()
+        });
+        assert_eq!((steps, found), (2, vec![1_007, 507]));
+        assert_eq!(letters.len_of("b"), 2, "the first has left");
+        assert_eq!(letters.before_of("b", Position(1_007)).count(), 1);
+        letters.remove(Position(507));
+        letters.remove(Position(1_007));
+        assert_eq!(letters.len_of("b"), 0);
+        assert_eq!(letters.agents.len(), 1, "nothing is left of it");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use agenthub_proto::{
     agenthub::AgentEventMetadata,
     event::{duration, system_time, timestamp, wire_duration},
+    json::LAST_SECOND,
 };
 
 use crate::Error;
@@ -38,7 +39,11 @@ pub(crate) fn reckon(
         ));
     }
     let left = deadline.duration_since(now).unwrap_or_default();
-    routing.deadline = Some(timestamp(deadline));
+    let deadline = timestamp(deadline);
+    if deadline.seconds > LAST_SECOND {
+        return Err(invalid("the deadline is after the year 9999"));
+    }
+    routing.deadline = Some(deadline);
     routing.time_left = Some(wire_duration(left));
     Ok(())
 }
@@ -95,7 +100,7 @@ mod tests {
 
     #[test]
     fn what_is_no_time_is_refused() {
-        for seconds in [-1, i64::MAX] {
+        for seconds in [-1, 1_000_000_000_000, i64::MAX] {
             let mut routing = sent(Some(now()), Some(0));
             routing.time_left = Some(agenthub_proto::wkt::Duration { seconds, nanos: 0 });
             let error = reckon(&mut routing, true, now()).expect_err("no time");

@@ -105,6 +105,11 @@ impl Dedupe {
         self.fingerprints(&key.sender, &key.order).of(&key.id)
     }
 
+    /// Number of entries.
+    pub(crate) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
     /// True if there is no entry, so that no lookup is needed.
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.is_empty()

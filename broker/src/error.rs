@@ -1,5 +1,9 @@
 //! Errors of the hub, by what the caller can do about them.
 
+use std::time::Duration;
+
+use agenthub_access::QuotaExceeded;
+
 /// The message says what is wrong, where, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -24,6 +28,9 @@ pub enum Error {
     /// A limit was reached; a later attempt may succeed.
     #[error("{0}")]
     ResourceExhausted(String),
+    /// A quota was reached.
+    #[error("{0}")]
+    OverQuota(Box<QuotaExceeded>),
     /// The log does not hold the position.
     #[error("{0}")]
     OutOfRange(String),
@@ -43,6 +50,23 @@ impl Error {
 
     /// True if the same request may succeed later.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::ResourceExhausted(_) | Self::Unavailable(_))
+        matches!(
+            self,
+            Self::ResourceExhausted(_) | Self::OverQuota(_) | Self::Unavailable(_)
+        )
+    }
+
+    /// Time after which the same request may succeed, if it is known.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::OverQuota(exceeded) => exceeded.again,
+            _ => None,
+        }
+    }
+}
+
+impl From<QuotaExceeded> for Error {
+    fn from(exceeded: QuotaExceeded) -> Self {
+        Self::OverQuota(Box::new(exceeded))
     }
 }

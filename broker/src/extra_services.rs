@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 
+use agenthub_access::Identities;
 use tonic::{
     body::Body,
     codegen::{Service, http::Request},
@@ -16,9 +17,18 @@ pub struct ExtraServices {
     pub(crate) names: Vec<&'static str>,
     /// Encoded sets of file descriptors.
     pub(crate) descriptors: Vec<&'static [u8]>,
+    /// Identities of the callers of all services, the hub's too; nobody needs one by default.
+    pub(crate) identities: Option<Identities>,
 }
 
 impl ExtraServices {
+    /// Lets nobody to any service of the server, the hub's too, but those who may call it.
+    #[must_use]
+    pub fn guarded_by(mut self, identities: Identities) -> Self {
+        self.identities = Some(identities);
+        self
+    }
+
     /// Lists this service in reflection. It must be among the routes, and its descriptors must be known here.
     #[must_use]
     pub fn listed<S: NamedService>(mut self) -> Self {
@@ -51,6 +61,7 @@ impl From<Routes> for ExtraServices {
             routes,
             names: Vec::new(),
             descriptors: Vec::new(),
+            identities: None,
         }
     }
 }

@@ -19,6 +19,7 @@ pub(crate) fn of(event: &AgentEvent) -> AgentEvent {
             event_type: routing.event_type.clone(),
             priority: routing.priority,
             deliver_at: routing.deliver_at,
+            on_behalf_of: routing.on_behalf_of.clone(),
             ..AgentEventMetadata::default()
         }),
         ..AgentEvent::default()

@@ -1,38 +1,30 @@
 //! HTTP: its connections; health, readiness and metrics.
 
+mod connections;
+mod exchanges;
 mod listening;
+mod refusals;
+mod timed;
 
-use std::{future::IntoFuture, io};
-
+use agenthub_metrics::{
+    Snapshot,
+    text::{Format, encode},
+};
 use axum::{
     Router,
     extract::State,
-    http::{HeaderMap, StatusCode, header},
+    http::{Extensions, HeaderMap, StatusCode, header},
     response::IntoResponse,
     routing::get,
 };
 
-use tokio::{net::TcpListener, task::JoinHandle};
-use tokio_util::sync::CancellationToken;
+use crate::{Caller, DEFAULT_NAMESPACE, Hub, metrics::collect_process};
 
-use self::listening::Listening;
-use crate::{Hub, metrics::render};
-
-/// Serves HTTP within bounds until `stop`, and then for as long as requests take: 2,048 connections at a time, each of which ends once it
-/// has made no progress for 60 s. It is compiled here, with the optimisation of this crate.
-pub fn serve(
-    listener: TcpListener,
-    router: Router,
-    stop: CancellationToken,
-) -> JoinHandle<io::Result<()>> {
-    let serving = axum::serve(Listening::new(listener), router)
-        .with_graceful_shutdown(stop.cancelled_owned())
-        .into_future();
-    tokio::spawn(serving)
-}
+pub use self::connections::serve;
 
 /// `GET /health` (200 while the process lives; JSON on request), `GET /ready` (503 with the reason while the hub
-/// drains, while its disk is full, and after a failure) and `GET /metrics` (OpenMetrics).
+/// drains, while its disk is full, and after a failure) and `GET /metrics`: OpenMetrics for who accepts it, with
+/// exemplars, and the text of Prometheus for others.
 pub fn router(hub: Hub) -> Router {
     Router::new()
         .route("/health", get(health))
@@ -41,13 +33,15 @@ pub fn router(hub: Hub) -> Router {
         .with_state(hub)
 }
 
-async fn health(headers: HeaderMap) -> impl IntoResponse {
+async fn health(State(hub): State<Hub>, headers: HeaderMap) -> impl IntoResponse {
     let accepted = headers.get(header::ACCEPT).and_then(|a| a.to_str().ok());
     if !accepted.is_some_and(|a| a.contains("application/json")) {
         return "ok\n".into_response();
     }
+    let closed = hub.closed_spaces().len();
     let health = serde_json::json!({
-        "status": "healthy",
+        "status": if closed == 0 { "healthy" } else { "degraded" },
+        "closedNamespaces": closed,
         "version": env!("CARGO_PKG_VERSION"),
     });
     axum::Json(health).into_response()
@@ -56,7 +50,17 @@ async fn health(headers: HeaderMap) -> impl IntoResponse {
 async fn ready(State(hub): State<Hub>) -> impl IntoResponse {
     match not_ready(&hub) {
         Some(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
-        None => (StatusCode::OK, "ready\n".to_owned()),
+        None => (StatusCode::OK, ready_words(hub.closed_spaces().len())),
+    }
+}
+
+/// Words of a hub that is ready. Names and reasons are for who may see the hub's folder.
+fn ready_words(closed: usize) -> String {
+    match closed {
+        0 => "ready\n".to_owned(),
+        _ => format!(
+            "ready, but namespaces cannot be opened: {closed}; `agenthub namespaces list` on the hub's machine says which, and why\n"
+        ),
     }
 }
 
@@ -71,14 +75,19 @@ fn not_ready(hub: &Hub) -> Option<String> {
     accepted.err().map(|error| error.to_string())
 }
 
-async fn metrics(State(hub): State<Hub>) -> impl IntoResponse {
-    if hub.has_failed() {
-        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+async fn metrics(
+    State(hub): State<Hub>,
+    headers: HeaderMap,
+    asked: Extensions,
+) -> impl IntoResponse {
+    let accepted = headers.get(header::ACCEPT).and_then(|a| a.to_str().ok());
+    let format = Format::accepted(accepted);
+    let mut metrics = Snapshot::default();
+    hub.collect(&mut metrics);
+    // What the process does for all namespaces is for operators of the first one.
+    if Caller::of_request(&asked).namespace == DEFAULT_NAMESPACE {
+        collect_process(&mut metrics);
     }
-    let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    (
-        [(header::CONTENT_TYPE, content_type)],
-        render(hub.counters(), hub.gauges()),
-    )
-        .into_response()
+    let content_type = [(header::CONTENT_TYPE, format.content_type())];
+    (content_type, encode(&metrics, format))
 }

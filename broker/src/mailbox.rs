@@ -43,6 +43,7 @@ use self::{
 use crate::{
     id::{InstanceId, Version},
     log::Position,
+    sealed::Sealed,
     segment::Segment,
     steps::step,
 };
@@ -124,7 +125,7 @@ impl Mailbox {
         let priority = first.event.priority();
         let rank = Rank::new(due.unwrap_or(now), priority, self.serial, self.born);
         let common = self.common_of(first);
-        let batch = Batch::new(segment.clone(), common, rank, first.timing.expires);
+        let batch = Batch::new(segment.clone(), common, rank, &first.timing);
         self.events += batch.len();
         self.bytes += batch.bytes();
         match due {
@@ -192,6 +193,7 @@ impl Mailbox {
         let taken = self.room.take(instance, version, count)?;
         let mut batch = taken.cut.batch;
         let handed_over = batch.hand_over_to(instance);
+        let waited = now.saturating_duration_since(batch.since());
         batch.attempts += 1;
         if batch.positions().is_empty() {
             self.forget(&batch);
@@ -200,12 +202,27 @@ impl Mailbox {
             self.note(&batch);
             self.leases.insert(batch.clone(), taken.lane, now);
         }
-        Some(Delivery { batch, handed_over })
+        Some(Delivery {
+            batch,
+            waited,
+            handed_over,
+        })
     }
 
     /// True if an instance holds a lease on it.
     pub(crate) fn is_out(&self, position: Position) -> bool {
         self.leases.find(&[position]).is_some()
+    }
+
+    /// The event at this position, if the instance holds a lease on it.
+    pub(crate) fn leased_event(
+        &self,
+        position: Position,
+        instance: &InstanceId,
+    ) -> Option<Arc<Sealed>> {
+        let (run, lease) = self.leases.find(&[position])?;
+        let its = Some(&lease.batch).filter(|_| lease.is_with(instance))?;
+        its.events().nth(run.range.start).map(|(event, _)| event)
     }
 
     /// Acknowledges events. With an instance, only those that another one does not hold. Waiting mail counts too: its

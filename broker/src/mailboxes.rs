@@ -3,13 +3,15 @@
 mod delivering;
 mod handling;
 mod leaving;
+mod load;
+mod observed;
 mod saved;
 mod snapshots;
 mod summary;
 mod tries;
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -17,12 +19,14 @@ use std::{
 use agenthub_proto::agenthub::EventKind;
 use tokio::{sync::Notify, time::Instant};
 
-use self::leaving::Leaving;
 pub(crate) use self::{
     delivering::Post,
+    load::{CLASSES, Load, Loads},
+    observed::Observed,
     snapshots::{Reach, Snapshots},
     summary::MailboxSummary,
 };
+use self::{leaving::Leaving, load::Counted};
 use crate::{
     bodies::Bodies,
     filter::Filter,
@@ -73,6 +77,8 @@ struct Slot {
     has_overflowed: bool,
     /// Lower bound of the next due time.
     next_tick: Option<Instant>,
+    /// Its share of the load of all mailboxes.
+    counted: Counted,
     /// Events that another stream of the agent has handled: they do not wait for the next one.
     handled: HashSet<Position>,
 }
@@ -90,7 +96,7 @@ pub(crate) struct Mailboxes {
     durable: BTreeSet<MailboxId>,
     /// Agents with durable mailboxes.
     agents: BTreeSet<AgentId>,
-    observers: BTreeSet<MailboxId>,
+    observers: BTreeMap<MailboxId, Observed>,
     /// Mailboxes that take changes of the directory, which are broadcast.
     watchers: BTreeSet<MailboxId>,
     /// Directory snapshots in progress.
@@ -100,6 +106,7 @@ pub(crate) struct Mailboxes {
     /// Closed mailboxes, whose mail will wait for their agents.
     leaving: Leaving,
     pub(crate) remains: Remains,
+    pub(crate) loads: Loads,
     ticks: BTreeSet<(Instant, MailboxId)>,
     /// Mailboxes with unrecorded delivery attempts.
     unlogged_attempts: BTreeSet<MailboxId>,
@@ -121,12 +128,13 @@ impl Mailboxes {
             by_agent: Table::default(),
             durable: BTreeSet::new(),
             agents: BTreeSet::new(),
-            observers: BTreeSet::new(),
+            observers: BTreeMap::new(),
             watchers: BTreeSet::new(),
             snapshots: Snapshots::default(),
             unclaimed: Unclaimed::new(bounds, unknown_recipient),
             leaving: Leaving::default(),
             remains: Remains::default(),
+            loads: Loads::default(),
             ticks: BTreeSet::new(),
             unlogged_attempts: BTreeSet::new(),
             next: 0,
@@ -180,6 +188,7 @@ impl Mailboxes {
             listeners: Vec::new(),
             has_overflowed: false,
             next_tick: None,
+            counted: self.loads.open(),
             handled: HashSet::new(),
         };
         self.slots.insert(id, Box::new(slot));
@@ -198,9 +207,14 @@ impl Mailboxes {
         };
     }
 
-    /// Makes the mailbox receive the events of all agents.
-    pub(crate) fn observe(&mut self, id: MailboxId) {
-        self.observers.insert(id);
+    /// Makes the mailbox receive events that are not for its agent.
+    pub(crate) fn observe(&mut self, id: MailboxId, observed: Observed) {
+        self.observers.insert(id, observed);
+    }
+
+    /// True if the mailbox receives events that are not for its agent.
+    pub(crate) fn observes(&self, id: MailboxId) -> bool {
+        self.observers.contains_key(&id)
     }
 
     /// The mailbox with that name and lifetime: each instance has its own.
@@ -233,7 +247,7 @@ impl Mailboxes {
         let slot = self.slots.get(&id)?;
         match slot.lifetime {
             Lifetime::Durable => Some((&slot.agent, &slot.name)),
-            _ if self.observers.contains(&id) => None,
+            _ if self.observes(id) => None,
             Lifetime::Instance(_) | Lifetime::Stream(_) => Some((&slot.agent, "")),
         }
     }
@@ -281,6 +295,7 @@ impl Mailboxes {
 
     fn remove(&mut self, id: MailboxId) -> Option<Box<Slot>> {
         let slot = self.slots.remove(&id)?;
+        self.loads.close(id, &slot.agent, &slot.counted);
         self.observers.remove(&id);
         self.watchers.remove(&id);
         self.snapshots.end(id);
@@ -377,6 +392,8 @@ impl Mailboxes {
         if slot.mailbox.has_unlogged_attempts() {
             self.unlogged_attempts.insert(id);
         }
+        self.loads
+            .count(id, &slot.agent, &slot.mailbox, &mut slot.counted);
         Some(result)
     }
 

@@ -2,7 +2,8 @@
 //! log: after a restart everyone reconnects.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    ops::Bound::{Excluded, Unbounded},
     time::{Duration, SystemTime},
 };
 
@@ -51,6 +52,8 @@ pub(crate) struct Instance {
     streams: usize,
     /// Time when it counts as gone, once its last stream has broken.
     lease_end: Option<Instant>,
+    /// Time when that stream broke.
+    pub(crate) lost_at: Option<SystemTime>,
 }
 
 impl Instance {
@@ -88,6 +91,11 @@ impl Presence {
 
     pub(crate) fn is_online(&self, agent: &AgentId) -> bool {
         self.agents.contains_key(agent) || self.healthy.contains(agent)
+    }
+
+    /// Number of agents with an instance.
+    pub(crate) fn len(&self) -> usize {
+        self.agents.len()
     }
 
     /// True if the agent has a stream or an unexpired lease; a healthy probe does not count.
@@ -171,6 +179,7 @@ impl Presence {
                 connected_at: time,
                 streams: 0,
                 lease_end: None,
+                lost_at: None,
             };
             instances.insert(index, (instance.clone(), new));
             index
@@ -178,13 +187,19 @@ impl Presence {
         let entry = &mut instances[index].1;
         entry.streams += 1;
         entry.card = card;
+        entry.lost_at = None;
         if let Some(end) = entry.lease_end.take() {
             self.leases.remove(&(end, agent.clone(), instance.clone()));
         }
     }
 
     /// Closes a broken stream of an instance: without another one its lease begins.
-    pub(crate) fn lose_stream(&mut self, agent: &AgentId, instance: &InstanceId, now: Instant) {
+    pub(crate) fn lose_stream(
+        &mut self,
+        agent: &AgentId,
+        instance: &InstanceId,
+        (now, time): (Instant, SystemTime),
+    ) {
         let Some(instances) = self.agents.get_mut(agent) else {
             return;
         };
@@ -195,6 +210,7 @@ impl Presence {
         entry.streams = entry.streams.saturating_sub(1);
         if entry.streams == 0 {
             let end = now + self.lease;
+            entry.lost_at.get_or_insert(time);
             if let Some(earlier) = entry.lease_end.replace(end) {
                 self.leases
                     .remove(&(earlier, agent.clone(), instance.clone()));
@@ -244,6 +260,30 @@ impl Presence {
     }
 }
 
+/// Agents of the directory that are online, ordered by id.
+#[derive(Debug, Default)]
+pub(crate) struct Online(BTreeSet<AgentId>);
+
+impl Online {
+    /// Notes whether an agent is online, and in the directory.
+    pub(crate) fn note(&mut self, agent: &AgentId, is_online: bool) {
+        match is_online {
+            false => _ = self.0.remove(agent),
+            true if self.0.contains(agent) => {}
+            true => _ = self.0.insert(agent.clone()),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Those with greater ids, in order.
+    pub(crate) fn after<'a>(&'a self, agent: &str) -> impl Iterator<Item = &'a AgentId> + use<'a> {
+        self.0.range::<str, _>((Excluded(agent), Unbounded))
+    }
+}
+
 /// Index of an instance, or the place to insert it.
 fn place(instances: &[(InstanceId, Instance)], instance: &InstanceId) -> Result<usize, usize> {
     instances.binary_search_by(|(id, _)| id.cmp(instance))
@@ -254,6 +294,7 @@ mod tests {
     use super::*;
 
     const LEASE: Duration = Duration::from_secs(10);
+    const LOST: SystemTime = SystemTime::UNIX_EPOCH;
 
     /// spec: HUB-8
     #[tokio::test(start_paused = true)]
@@ -264,16 +305,21 @@ mod tests {
             |p: &mut Presence| p.arrive(&agent, &instance, Card::None, SystemTime::UNIX_EPOCH);
         arrive(&mut presence);
         arrive(&mut presence);
-        presence.lose_stream(&agent, &instance, Instant::now());
+        let lose = |p: &mut Presence| p.lose_stream(&agent, &instance, (Instant::now(), LOST));
+        let lost_at = |p: &Presence| p.instances(&agent).find_map(|(_, i)| i.lost_at);
+        lose(&mut presence);
+        assert_eq!(lost_at(&presence), None);
         assert!(
             !presence.is_overdue(Instant::now() + LEASE),
             "the other stream is open"
         );
-        presence.lose_stream(&agent, &instance, Instant::now());
+        lose(&mut presence);
         assert!(presence.is_online(&agent));
+        assert_eq!(lost_at(&presence), Some(LOST), "it is known at once");
         assert_eq!(presence.overdue(9, Instant::now() + LEASE).len(), 1);
         arrive(&mut presence);
         assert!(!presence.is_overdue(Instant::now() + LEASE), "it came back");
+        assert_eq!(lost_at(&presence), None);
         presence.leave(&agent, &instance);
         assert!(!presence.is_online(&agent));
     }
@@ -284,7 +330,7 @@ mod tests {
         let mut presence = Presence::new(LEASE);
         presence.arrive(&agent, &instance, Card::None, SystemTime::UNIX_EPOCH);
         for _ in 0..2 {
-            presence.lose_stream(&agent, &instance, Instant::now());
+            presence.lose_stream(&agent, &instance, (Instant::now(), LOST));
             tokio::time::advance(LEASE / 2).await;
         }
         assert!(!presence.is_overdue(Instant::now()));

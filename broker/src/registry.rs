@@ -4,9 +4,11 @@ mod index;
 
 use std::{
     collections::{BTreeMap, HashMap},
+    sync::OnceLock,
     time::SystemTime,
 };
 
+use agenthub_access::fault_of_agent_id;
 use agenthub_proto::{
     a2a::AgentCard,
     slug::{is_route_word, slug},
@@ -36,9 +38,31 @@ pub(crate) struct Agent {
     pub(crate) registered_at: SystemTime,
     /// Last recorded presence, if any.
     pub(crate) seen: Option<SystemTime>,
+    /// The principal that registered it first, if callers had identities then.
+    pub(crate) owner: Option<String>,
+    search: SearchText,
+}
+
+/// Words of an agent's card in small letters, made when they are searched for the first time.
+#[derive(Clone, Debug, Default)]
+struct SearchText(OnceLock<Box<str>>);
+
+impl PartialEq for SearchText {
+    /// They follow from the card.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl Agent {
+    /// The words of the current card, in small letters.
+    pub(crate) fn search_text(&self) -> &str {
+        self.search.0.get_or_init(|| {
+            step();
+            self.latest().search_text().into()
+        })
+    }
+
     /// The card that was registered last.
     pub(crate) fn latest(&self) -> &AgentCard {
         let last = self.versions.last();
@@ -90,9 +114,20 @@ impl Registry {
     }
 
     /// Agents with greater ids, in order.
-    pub(crate) fn after(&self, agent: &str) -> impl Iterator<Item = (&AgentId, &Agent)> {
+    pub(crate) fn after<'a>(
+        &'a self,
+        agent: &str,
+    ) -> impl Iterator<Item = (&'a AgentId, &'a Agent)> + use<'a> {
         use std::ops::Bound::{Excluded, Unbounded};
         self.agents.range::<str, _>((Excluded(agent), Unbounded))
+    }
+
+    /// Agents whose ids begin so, in order.
+    pub(crate) fn beginning_with<'a>(&'a self, head: &'a str) -> impl Iterator<Item = &'a AgentId> {
+        use std::ops::Bound::{Included, Unbounded};
+        let from_there = self.agents.range::<str, _>((Included(head), Unbounded));
+        let ids = from_there.map(|(id, _)| id);
+        ids.take_while(move |id| id.starts_with(head))
     }
 
     /// Checks a registration, and returns its effect.
@@ -121,7 +156,14 @@ impl Registry {
             )));
         }
         let Some(known) = self.agents.get(card.name.as_str()) else {
-            return Ok(Change::New);
+            // One that is there stays, as it was taken before.
+            return match fault_of_agent_id(&card.name) {
+                Some(fault) => Err(Error::InvalidArgument(format!(
+                    "agent_card.name is {:?}: an id that {fault} cannot be taken; choose another",
+                    card.name
+                ))),
+                None => Ok(Change::New),
+            };
         };
         let same_card = known.card(Some(&card.version.as_str().into())) == Some(card);
         if same_card
@@ -133,17 +175,27 @@ impl Registry {
         Ok(Change::Differs)
     }
 
-    /// Registers an agent, or replaces its registration.
-    pub(crate) fn register(&mut self, registration: &Registration, time: SystemTime) {
+    /// The principal that an agent belongs to, if it belongs to one.
+    pub(crate) fn owner(&self, agent: &str) -> Option<&str> {
+        self.agents.get(agent)?.owner.as_deref()
+    }
+
+    /// Registers an agent, or replaces its registration. The first principal that does it has the id from then on.
+    pub(crate) fn register(
+        &mut self,
+        registration: &Registration,
+        principal: Option<&str>,
+        time: SystemTime,
+    ) {
         let card = &registration.card;
         let id = AgentId::from(card.name.as_str());
         let version = Version::from(card.version.as_str());
-        let (mut versions, registered_at, seen) = match self.agents.remove(&id) {
+        let (mut versions, registered_at, seen, owner) = match self.agents.remove(&id) {
             Some(known) => {
                 self.index.remove(&id, &known);
-                (known.versions, known.registered_at, known.seen)
+                (known.versions, known.registered_at, known.seen, known.owner)
             }
-            None => (Vec::new(), time, None),
+            None => (Vec::new(), time, None, None),
         };
         versions.retain(|(v, _)| *v != version);
         if versions.len() == VERSIONS {
@@ -159,6 +211,8 @@ impl Registry {
             versions,
             registered_at,
             seen,
+            owner: owner.or_else(|| principal.map(str::to_owned)),
+            search: SearchText::default(),
         };
         self.slugs.insert(agent.slug.clone(), id.clone());
         self.index.add(&id, &agent);
@@ -232,7 +286,7 @@ mod tests {
         let mut registry = Registry::default();
         for registration in registrations {
             registry.check(registration).expect("it is good");
-            registry.register(registration, SystemTime::UNIX_EPOCH);
+            registry.register(registration, None, SystemTime::UNIX_EPOCH);
         }
         registry
     }
@@ -255,13 +309,29 @@ mod tests {
             ..registration("a", "1")
         };
         assert_eq!(registry.check(&other), Ok(Change::Differs));
-        registry.register(&other, SystemTime::UNIX_EPOCH);
+        registry.register(&other, None, SystemTime::UNIX_EPOCH);
         let topic = |t| Wants {
             topics: vec![t],
             ..Wants::default()
         };
         assert_eq!(able(&registry, &topic("echo_request")), [""; 0]);
         assert_eq!(able(&registry, &topic("other")), ["a"]);
+    }
+
+    /// Issue 25: an id that is a pattern or hides what it is cannot be taken, and one that a log has stays.
+    #[test]
+    fn an_id_that_leads_astray_cannot_be_taken() {
+        for bad in ["a*", "{self}", " a", "a\u{200b}"] {
+            let refused = Registry::default().check(&registration(bad, "1"));
+            let Err(Error::InvalidArgument(why)) = refused else {
+                panic!("{bad}: {refused:?}");
+            };
+            assert!(why.contains("agent_card.name"), "{why}");
+            let mut known = Registry::default();
+            known.register(&registration(bad, "1"), None, SystemTime::UNIX_EPOCH);
+            assert_eq!(known.check(&registration(bad, "1")), Ok(Change::Nothing));
+            assert_eq!(known.check(&registration(bad, "2")), Ok(Change::Differs));
+        }
     }
 
     /// spec: HUB-8

@@ -21,7 +21,7 @@ pub(crate) use self::{moment::Moment, reading::Folding};
 use self::{
     records::{
         CopyRecord, DeadLetterRecord, HappenedRecord, LetterRecord, MailRecord, PartKind,
-        PartRecord, TaskList, TaskRecord,
+        PartRecord, SpentRecord, TaskList, TaskRecord,
     },
     seen::SeenList,
 };
@@ -69,7 +69,9 @@ pub(crate) fn write<E>(
                 health_check_url: agent.health_check_url.clone(),
             };
             let registered = Entry::Registered(registration);
-            part(happened(micros(agent.registered_at), &registered))?;
+            let mut registered = happened_record(micros(agent.registered_at), &registered);
+            registered.principal = agent.owner.clone().unwrap_or_default();
+            part(PartKind::Happened(registered))?;
         }
         if let Some(seen) = agent.seen {
             let present = Entry::Present { agent: id.clone() };
@@ -143,13 +145,29 @@ pub(crate) fn write<E>(
     }
     part(PartKind::Tasks(list))?;
     part(PartKind::Changes(state.tasks.changes()))?;
+    let (day, spent) = state.tasks.used().saved();
+    for (principal, spent) in spent {
+        part(PartKind::Spent(SpentRecord {
+            day,
+            principal: principal.to_owned(),
+            tokens: spent.tokens,
+            cost_micros: spent.cost_micros,
+        }))?;
+    }
     part(PartKind::Ended(state.tasks.stored()))?;
     Ok(())
 }
 
 fn happened(time_us: i64, entry: &Entry) -> PartKind {
-    let entry = codec::encode(entry);
-    PartKind::Happened(HappenedRecord { time_us, entry })
+    PartKind::Happened(happened_record(time_us, entry))
+}
+
+fn happened_record(time_us: i64, entry: &Entry) -> HappenedRecord {
+    HappenedRecord {
+        time_us,
+        entry: codec::encode(entry),
+        principal: String::new(),
+    }
 }
 
 fn is_over(until: Option<Instant>, moment: Moment) -> bool {

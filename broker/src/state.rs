@@ -6,6 +6,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 use crate::{
+    access,
     bodies::Bodies,
     dead_letters::{DeadLetter, DeadLetters},
     dedupe::{self, Dedupe, PublishOutcome},
@@ -39,6 +40,8 @@ pub(crate) struct State {
 pub(crate) struct Delivering {
     /// Position in the log.
     pub(crate) position: Option<Position>,
+    /// Time of its record in this process.
+    pub(crate) since: Instant,
     /// Number of mailboxes ever opened when it happened: later ones saw a directory that includes it.
     pub(crate) mailboxes: u64,
     /// Number of directory changes then, this one included.
@@ -54,6 +57,7 @@ impl Delivering {
     pub(crate) fn again(position: Position) -> Self {
         Self {
             position: Some(position),
+            since: Instant::now(),
             mailboxes: 0,
             changes: 0,
             age: Duration::ZERO,
@@ -105,16 +109,19 @@ impl State {
     fn apply_later(&mut self, record: &Record, age: Duration, now: Instant) {
         match &record.entry {
             Entry::Registered(registration) => {
-                self.registry.register(registration, record.time);
-                self.mailboxes
-                    .unclaimed
-                    .is_known(&registration.card.name.as_str().into());
+                let principal = access::owner(&record.principal);
+                self.registry.register(registration, principal, record.time);
+                let agent = AgentId::from(registration.card.name.as_str());
+                self.mailboxes.unclaimed.is_known(&agent);
+                let owner = self.registry.owner(&agent);
+                self.mailboxes.set_owner(&agent, owner);
             }
             Entry::Unregistered { agent } => {
                 self.registry.unregister(agent);
                 for id in self.mailboxes.of_agent(agent) {
                     self.mailboxes.close(id);
                 }
+                self.mailboxes.set_owner(agent, None);
             }
             Entry::Present { agent } => self.registry.set_seen(agent, record.time),
             Entry::Subscribed {
@@ -172,6 +179,9 @@ impl State {
                     self.mailboxes.put(id, mail, now);
                 }
             }
+            Entry::Charged { principal, spent } => {
+                self.tasks.charge(principal, *spent, record.time);
+            }
             Entry::Tried { agent, name, tries } => {
                 self.mailboxes.set_tried(agent, name, tries);
             }
@@ -212,6 +222,7 @@ impl State {
             Entry::Published(published) => {
                 let how = Delivering {
                     position: Some(record.position),
+                    since: now,
                     mailboxes: self.mailboxes.count(),
                     changes: 0,
                     age,

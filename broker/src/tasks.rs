@@ -4,29 +4,37 @@
 //! artifacts.
 
 mod applying;
+mod by_change;
 mod children;
 mod entry;
 mod known;
+mod latest;
 mod listing;
+mod rows;
 mod saved;
 mod settled;
 mod shown;
+mod states;
 mod status_listing;
 mod status_order;
+mod used;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap},
     time::{Duration, SystemTime},
 };
 
+use self::used::Used;
+pub(crate) use self::used::{Spent, until_tomorrow};
 use self::{
+    by_change::ByChange,
     entry::{Body, Entry, MadeBy},
     settled::Settled,
     status_order::StatusOrder,
 };
 pub(crate) use self::{
     known::{Content, Known, with_history},
-    listing::{Page, Query},
+    listing::{Own, Page, Query},
     saved::Saved,
     settled::Ended,
     shown::shown,
@@ -37,6 +45,7 @@ use crate::{
     dedupe::{Fingerprint, PublishOutcome},
     id::{AgentId, TaskId},
     log::Position,
+    metrics::STATES,
     steps::step,
 };
 
@@ -61,17 +70,17 @@ pub(crate) struct Tasks {
     /// Bytes of live tasks.
     bytes: usize,
     live: HashMap<TaskId, Entry>,
-    by_change: BTreeMap<u64, TaskId>,
+    /// Live tasks by their last change.
+    by_change: ByChange,
     /// Live tasks by the time of their status.
     order: StatusOrder<TaskId>,
-    /// Last changes of fresh tasks.
-    fresh: BTreeSet<u64>,
     deadlines: BTreeSet<(SystemTime, TaskId)>,
     /// Open tasks of each assignee.
     open: HashMap<AgentId, BTreeSet<TaskId>>,
     /// Open tasks, by the task on whose behalf they were requested.
     children: HashMap<TaskId, BTreeSet<TaskId>>,
     settled: Settled,
+    used: Used,
     /// Fresh tasks that were dropped.
     dropped: Vec<TaskId>,
     changes: u64,
@@ -87,13 +96,13 @@ impl Tasks {
             bounds,
             bytes: 0,
             live: HashMap::new(),
-            by_change: BTreeMap::new(),
+            by_change: ByChange::default(),
             order: StatusOrder::default(),
-            fresh: BTreeSet::new(),
             deadlines: BTreeSet::new(),
             open: HashMap::new(),
             children: HashMap::new(),
             settled: Settled::default(),
+            used: Used::default(),
             dropped: Vec::new(),
             changes: 0,
         }
@@ -140,7 +149,22 @@ impl Tasks {
 
     /// True if there is room for another task.
     pub(crate) fn has_room_for_another(&self) -> bool {
-        self.has_room() && self.live.len() - self.fresh.len() < self.bounds.open
+        self.has_room() && self.live.len() - self.by_change.ended() < self.bounds.open
+    }
+
+    /// Use that principals make of tasks.
+    pub(crate) fn used(&self) -> &Used {
+        &self.used
+    }
+
+    /// Restores what a principal took of models in a day.
+    pub(crate) fn restore_spent(&mut self, day: u64, principal: String, spent: Spent) {
+        self.used.restore(day, principal, spent);
+    }
+
+    /// Counts what was used without a task on behalf of a principal.
+    pub(crate) fn charge(&mut self, principal: &str, spent: Spent, time: SystemTime) {
+        self.used.spend(principal, spent, time);
     }
 
     /// Number of tasks.
@@ -150,11 +174,16 @@ impl Tasks {
 
     /// Number of ended tasks.
     fn ended(&self) -> usize {
-        self.fresh.len() + self.settled.len()
+        self.by_change.ended() + self.settled.len()
+    }
+
+    /// Number of open tasks in each state.
+    pub(crate) fn open_states(&self) -> [u32; STATES] {
+        self.by_change.open()
     }
 
     /// Bytes in memory.
-    fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes + self.settled.bytes()
     }
 
@@ -168,8 +197,10 @@ impl Tasks {
     pub(crate) fn settle(&mut self, late: Duration, now: SystemTime) -> Vec<TaskId> {
         let mut settled = std::mem::take(&mut self.dropped);
         for _ in 0..AT_ONCE {
-            let first = self.fresh.first().and_then(|c| self.by_change.get(c));
-            let Some(id) = first.cloned() else { break };
+            let Some((_, id)) = self.by_change.first_ended() else {
+                break;
+            };
+            let id = id.clone();
             if self.live.get(&id).is_none_or(|e| e.is_fresh(now, late)) {
                 break;
             }
@@ -184,10 +215,10 @@ impl Tasks {
 
     /// Settles all ended tasks whose last change is up to this.
     pub(crate) fn settle_upto(&mut self, changed: u64) {
-        while let Some(first) = self.fresh.first().filter(|first| **first <= changed) {
-            let Some(id) = self.by_change.get(first).cloned() else {
-                break;
-            };
+        while let Some((first, id)) = self.by_change.first_ended()
+            && first <= changed
+        {
+            let id = id.clone();
             if let Some(entry) = self.remove(&id) {
                 self.settled.push(row(&id, entry));
             }
@@ -231,8 +262,10 @@ impl Tasks {
             if self.settled.pop_front() {
                 continue;
             }
-            let first = self.fresh.first().and_then(|c| self.by_change.get(c));
-            let Some(id) = first.cloned() else { break };
+            let Some((_, id)) = self.by_change.first_ended() else {
+                break;
+            };
+            let id = id.clone();
             self.remove(&id);
             self.dropped.push(id);
         }
@@ -243,8 +276,7 @@ impl Tasks {
         self.leave_order(id);
         let entry = self.live.remove(id)?;
         self.bytes -= entry.weight();
-        self.by_change.remove(&entry.changed);
-        self.fresh.remove(&entry.changed);
+        self.by_change.remove(&entry);
         Some(entry)
     }
 
@@ -273,6 +305,7 @@ impl Tasks {
 /// Converts a live task to a settled one.
 fn row(id: &TaskId, mut entry: Entry) -> Ended {
     entry.encode();
+    let initiator = entry.initiator().to_owned();
     let Body::Ended(body) = entry.body else {
         unreachable!("it was encoded above")
     };
@@ -281,6 +314,7 @@ fn row(id: &TaskId, mut entry: Entry) -> Ended {
         id: id.to_string(),
         context: body.context.into(),
         task_type: entry.task_type,
+        initiator,
         requester,
         assignee,
         state: body.state,
@@ -288,6 +322,7 @@ fn row(id: &TaskId, mut entry: Entry) -> Ended {
         changed: entry.changed,
         ended_at: entry.ended_at.unwrap_or(SystemTime::UNIX_EPOCH),
         status_at: entry.status_at,
+        extent: entry.extent,
         made_by: entry.made_by,
         content: Ok(body.encoded),
     }

@@ -12,6 +12,7 @@ use std::{
 use tokio::time::Instant;
 
 use crate::{
+    holdings::Holdings,
     id::AgentId,
     log::Position,
     mailbox::{Bounds, Mail, Undelivered},
@@ -80,6 +81,8 @@ pub(crate) struct Unclaimed {
     ends: BTreeSet<(Instant, AgentId)>,
     events: usize,
     bytes: usize,
+    /// Bytes by owners of agents.
+    holdings: Holdings,
     /// Count of pieces that were inserted before others, or began a pile.
     interposed: u64,
 }
@@ -102,8 +105,30 @@ impl Unclaimed {
             ends: BTreeSet::new(),
             events: 0,
             bytes: 0,
+            holdings: Holdings::default(),
             interposed: 0,
         }
+    }
+
+    /// Sets the principal that owns an agent.
+    pub(crate) fn set_owner(&mut self, agent: &AgentId, owner: Option<&str>) {
+        let bytes = self.piles.get(agent).map_or(0, |pile| pile.bytes);
+        self.holdings.set_owner(agent, owner, bytes);
+    }
+
+    /// Bytes of the mail for a principal's agents.
+    pub(crate) fn bytes_of(&self, principal: &str) -> usize {
+        self.holdings.of(principal)
+    }
+
+    /// Bytes of all mail.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Number of events.
+    pub(crate) fn events(&self) -> usize {
+        self.events
     }
 
     /// True if there is room for the mail.
@@ -151,6 +176,7 @@ impl Unclaimed {
             step();
             self.events += 1;
             self.bytes += mail.bytes();
+            self.holdings.add(agent, mail.bytes());
             let pile = self.piles.entry(agent.clone()).or_insert_with(|| {
                 let end = mail.timing.expires;
                 self.ends.insert((end, agent.clone()));
@@ -171,6 +197,7 @@ impl Unclaimed {
             if let Some(replaced) = pile.insert(position, mail) {
                 self.events -= 1;
                 self.bytes -= replaced.bytes();
+                self.holdings.remove(agent, replaced.bytes());
             }
         }
         self.settle(agent);
@@ -232,7 +259,7 @@ impl Unclaimed {
         });
         let mut claimed: Vec<Mail> = claimed.collect();
         claimed.sort_by_key(|mail| mail.position);
-        self.count_out(&claimed);
+        self.count_out(agent, &claimed);
         self.settle(agent);
         claimed
     }
@@ -253,6 +280,7 @@ impl Unclaimed {
         self.ends.remove(&(pile.end, agent.clone()));
         self.events -= pile.mail.len();
         self.bytes -= pile.bytes;
+        self.holdings.remove(agent, pile.bytes);
         remains.add(pile.mail.len(), pile);
     }
 
@@ -287,7 +315,7 @@ impl Unclaimed {
                     mailbox: None,
                 });
             }
-            self.count_out(undelivered[first..].iter().map(|u| &u.mail));
+            self.count_out(&agent, undelivered[first..].iter().map(|u| &u.mail));
             self.settle(&agent);
         }
         undelivered
@@ -311,10 +339,13 @@ impl Unclaimed {
         }
     }
 
-    fn count_out<'a>(&mut self, mail: impl IntoIterator<Item = &'a Mail>) {
+    fn count_out<'a>(&mut self, agent: &AgentId, mail: impl IntoIterator<Item = &'a Mail>) {
+        let mut bytes = 0;
         for mail in mail {
             self.events -= 1;
-            self.bytes -= mail.bytes();
+            bytes += mail.bytes();
         }
+        self.bytes -= bytes;
+        self.holdings.remove(agent, bytes);
     }
 }

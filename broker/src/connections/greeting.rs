@@ -34,16 +34,21 @@ where
         Ok(())
     };
     timeout(within, hearing).await??;
-    Ok(Greeted {
-        heard: heard.freeze(),
-        socket,
-    })
+    Ok(Greeted::after(heard.freeze(), socket))
 }
 
 /// A connection whose first bytes were read, and are returned again.
-pub(super) struct Greeted<S> {
+#[derive(Debug)]
+pub(crate) struct Greeted<S> {
     heard: Bytes,
     socket: S,
+}
+
+impl<S> Greeted<S> {
+    /// A connection of which these bytes were read.
+    pub(crate) fn after(heard: Bytes, socket: S) -> Self {
+        Self { heard, socket }
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Greeted<S> {

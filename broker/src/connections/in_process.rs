@@ -1,7 +1,8 @@
 //! Calls of clients in this process.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, sync::Arc};
 
+use agenthub_access::Identities;
 use agenthub_proto::grpc::InProcess;
 use tokio_util::sync::CancellationToken;
 use tonic::{
@@ -14,10 +15,18 @@ use tonic::{
 };
 
 use super::deadline;
+use crate::{gate::admit_in_process, metrics::Calls};
 
 /// Calls of a service until `stop`. Nothing is queued between caller and service: the caller pulls the answer and the service the
-/// request, so each waits for the other. A call has no [`Line`](super::Line), and is never given up: it ends when its caller drops it.
-pub(crate) fn in_process<S>(service: S, stop: CancellationToken) -> InProcess
+/// request, so each waits for the other. The caller is a part of the server that belongs to `namespace`, or the one of that namespace in whose
+/// name it calls. A call has no [`Line`](super::Line), and is never given up: it ends when its caller drops it.
+pub(crate) fn in_process<S>(
+    service: S,
+    identities: Identities,
+    namespace: Arc<str>,
+    calls: Arc<Calls>,
+    stop: CancellationToken,
+) -> InProcess
 where
     S: Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send>
         + Clone
@@ -25,14 +34,21 @@ where
         + Sync
         + 'static,
 {
-    InProcess::new(move |request| {
+    InProcess::new(move |mut request| {
         let within = deadline::of(request.headers());
-        let answer = (!stop.is_cancelled()).then(|| service.clone().call(request));
+        let call = calls.begin(&request);
+        let answer = match stop.is_cancelled() {
+            true => Err(Status::unavailable("the hub has stopped")),
+            false => admit_in_process(&identities, &namespace, &mut request),
+        };
+        let answer = answer.map(|()| service.clone().call(request));
         async move {
-            match answer {
-                Some(answer) => deadline::keep(within, answer).await,
-                None => Status::unavailable("the hub has stopped").into_http(),
-            }
+            let answer = match answer {
+                Ok(answer) => deadline::keep(within, answer).await,
+                Err(status) => status.into_http(),
+            };
+            call.answered(&answer);
+            answer
         }
     })
 }
@@ -57,7 +73,13 @@ mod tests {
     async fn a_call_ends_with_its_deadline_and_none_begins_after_the_end() {
         let service = service_fn(|_| pending());
         let stop = CancellationToken::new();
-        let services = in_process(service, stop.clone());
+        let services = in_process(
+            service,
+            Identities::none(),
+            "default".into(),
+            Arc::default(),
+            stop.clone(),
+        );
         let mut request = Request::new(Body::empty());
         let limit = "1S".parse().expect("a header");
         request.headers_mut().insert("grpc-timeout", limit);
@@ -79,7 +101,13 @@ mod tests {
                 pending().await
             }
         });
-        let services = in_process(service, CancellationToken::new());
+        let services = in_process(
+            service,
+            Identities::none(),
+            "default".into(),
+            Arc::default(),
+            CancellationToken::new(),
+        );
         let call = called(&services, Request::new(Body::empty()));
         let given_up = tokio::time::timeout(Duration::from_millis(10), call).await;
         assert!(given_up.is_err());

@@ -12,7 +12,20 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
+use agenthub_access::Identities;
+
 use super::*;
+use crate::{Namespaces, Served};
+
+/// Services of a hub without identities.
+fn gated(routes: Routes) -> Gated<Routes> {
+    Gated::new(
+        routes,
+        Served::default_namespace(),
+        Namespaces::default(),
+        Identities::none(),
+    )
+}
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// An empty SETTINGS frame, the first frame of each side.
@@ -50,7 +63,14 @@ fn serving(what: Vec<io::Result<DuplexStream>>) -> Serving {
     let (incoming, asked) = coming(what);
     let stop = CancellationToken::new();
     Serving {
-        ended: tokio::spawn(serve(incoming, Routes::default(), NO_ROOM, stop.clone())),
+        ended: tokio::spawn(serve(
+            incoming,
+            None,
+            None,
+            gated(Routes::default()),
+            NO_ROOM,
+            stop.clone(),
+        )),
         stop,
         asked,
     }
@@ -241,7 +261,9 @@ async fn comes_at(rate: usize) -> (usize, Duration) {
     let routes = Routes::from(axum::Router::new().route("/mail", answer));
     let _serving = AbortOnDropHandle::new(tokio::spawn(serve(
         incoming,
-        routes,
+        None,
+        None,
+        gated(routes),
         DEAD,
         CancellationToken::new(),
     )));

@@ -3,6 +3,7 @@
 use agenthub_proto::agenthub::{Ack, Publish, PublishResult, publish::Payload};
 
 use super::{
+    connect::duration,
     publishes::Item,
     status::{code, explanation},
 };
@@ -10,6 +11,7 @@ use crate::{
     Error,
     hub::{Body, Passing, Receipt, Together},
     log::Position,
+    tasks::Spent,
 };
 
 /// Answers to the publishes of a frame, each with the position that must be durable first.
@@ -31,7 +33,7 @@ pub(super) fn answers(
         match item {
             Item::One(mut publish) => {
                 let (ack, since) = (publish.ack.take(), publish.ack_since);
-                answers.push(answer(together, agent, publish));
+                answers.push(answer_with(together, agent, publish, ack.as_ref()));
                 let Some(Ack {
                     subscription,
                     position,
@@ -105,6 +107,22 @@ fn answer_passing(
 }
 
 fn answer(together: &mut Together<'_>, agent: &str, publish: Publish) -> (Position, PublishResult) {
+    answer_with(together, agent, publish, None)
+}
+
+/// Publishes, and charges for what was used to answer a message that is acknowledged with it.
+fn answer_with(
+    together: &mut Together<'_>,
+    agent: &str,
+    publish: Publish,
+    ack: Option<&Ack>,
+) -> (Position, PublishResult) {
+    let spent = match &publish.payload {
+        Some(Payload::Message(message)) if message.task_id.is_empty() => {
+            ack.and_then(|_| Spent::in_metadata(message.metadata.as_ref()))
+        }
+        _ => None,
+    };
     let body = match publish.payload {
         Some(Payload::Message(message)) => Ok(Body::Message(message)),
         Some(Payload::StatusUpdate(update)) => Ok(Body::Status(update)),
@@ -128,10 +146,18 @@ fn answer(together: &mut Together<'_>, agent: &str, publish: Publish) -> (Positi
         }
         together.publish(body, routing)
     });
+    if let (Ok(receipt), Some(ack), Some(spent)) = (&accepted, ack, spent)
+        && !receipt.is_repeated
+    {
+        together.charge(ack, spent);
+    }
     answered(publish.sequence, accepted)
 }
 
-fn answered(sequence: u64, accepted: Result<Receipt, Error>) -> (Position, PublishResult) {
+pub(super) fn answered(
+    sequence: u64,
+    accepted: Result<Receipt, Error>,
+) -> (Position, PublishResult) {
     match accepted {
         Ok(receipt) => (
             receipt.safe_at,
@@ -148,6 +174,8 @@ fn answered(sequence: u64, accepted: Result<Receipt, Error>) -> (Position, Publi
                 sequence,
                 code: code(&error).into(),
                 error: explanation(&error),
+                over_quota: matches!(error, Error::OverQuota(_)),
+                retry_after: error.retry_after().and_then(duration),
                 ..PublishResult::default()
             },
         ),

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use agenthub_access::{Action, Decision, Meter, audit::Witness};
 use agenthub_proto::{
     agenthub::{PublishResult, Welcome},
     grpc::Messages,
@@ -27,9 +28,8 @@ use super::{
     status::status,
 };
 use crate::{
-    caller::Caller,
-    connections,
-    hub::{Hub, Session},
+    Caller, connections,
+    hub::{Hub, Kind, Session},
     log::Position,
 };
 
@@ -54,6 +54,8 @@ struct Peer {
     hub: Hub,
     session: Mutex<Session>,
     outbox: Mutex<Outbox>,
+    witness: Witness,
+    meter: Meter,
 }
 
 impl Peer {
@@ -69,7 +71,8 @@ impl Peer {
 /// Processes the hello, then serves the stream.
 pub(super) async fn start(
     hub: &Hub,
-    caller: Caller,
+    (caller, kind): (&Caller, Kind),
+    (witness, meter): (Witness, Meter),
     messages: Messages,
 ) -> Result<FrameBody, Status> {
     let settings = hub.settings();
@@ -96,10 +99,12 @@ pub(super) async fn start(
         .map(|s| s.credit.min(MAX_CREDIT))
         .collect();
     let claims = first.take_claims(hub.log()).map_err(status)?;
-    let session = hub
-        .connect(&caller, *hello, &claims)
-        .await
-        .map_err(status)?;
+    let session = hub.connect(caller, kind, *hello, &claims).await;
+    let session = session.map_err(status)?;
+    witness.note(&format!("agent={}", session.agent()), |caller| {
+        let id = session.agent();
+        Decision::of(caller, None, &Action::Be { id, owner: None }).rule
+    });
     let welcome = Frame::from(SealedFrame {
         welcome: Some(Welcome {
             agent_id: session.agent().to_string(),
@@ -119,6 +124,8 @@ pub(super) async fn start(
             credits,
             ..Outbox::default()
         }),
+        witness,
+        meter,
     });
     let gone = CancellationToken::new();
     // The first frame may contain more than the hello.
@@ -130,6 +137,6 @@ pub(super) async fn start(
     Ok(FrameBody::new(writer.pieces()))
 }
 
-fn duration(duration: Duration) -> Option<wkt::Duration> {
+pub(super) fn duration(duration: Duration) -> Option<wkt::Duration> {
     wkt::Duration::try_from(duration).ok()
 }

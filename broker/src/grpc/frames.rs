@@ -241,6 +241,7 @@ mod tests {
             is_directed: true,
             is_copy: false,
             timing: Timing {
+                since: Instant::now(),
                 due: None,
                 expires: Instant::now() + Duration::from_secs(100),
             },

@@ -4,8 +4,10 @@
 use std::{
     convert::Infallible,
     task::{Context, Poll},
+    time::Instant,
 };
 
+use agenthub_access::{Meter, audit::Witness};
 use agenthub_proto::{
     BEGINS_AFTER,
     agenthub::{
@@ -13,6 +15,7 @@ use agenthub_proto::{
         agent_hub_server::{AgentHub, AgentHubServer},
     },
     grpc::Messages,
+    socket::in_process::ThisProcess,
 };
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -29,12 +32,13 @@ use super::{
     connect,
     once::Once,
     request::{Extent, decoded, message, whole},
-    service::{HubService, caller},
+    service::HubService,
+    status::quota_exceeded,
     subscriptions::subscribe,
 };
 use crate::{
-    Error,
-    hub::{Hub, StreamRequest},
+    Caller, Error,
+    hub::{Hub, Kind, StreamRequest},
 };
 
 /// The service, see the module.
@@ -99,7 +103,7 @@ impl Front {
         })
     }
 
-    /// Answers a unary call.
+    /// Answers a publish.
     fn once<R, A, F>(
         &self,
         request: http::Request<Body>,
@@ -114,8 +118,16 @@ impl Front {
         Box::pin(async move {
             let answer = async {
                 let headers = trace_headers(request.headers());
+                let caller = Caller::of_request(request.extensions());
+                let (allowed, refusal) =
+                    Meter::of_request(request.extensions()).publish(1, Instant::now());
+                if let Some(refusal) = refusal.filter(|_| allowed == 0) {
+                    return Err(quota_exceeded(&refusal));
+                }
                 let message = message(request, request_bytes, Extent::Only).await?;
-                let message = Request::from_parts(headers, Extensions::new(), decoded(message)?);
+                let mut message =
+                    Request::from_parts(headers, Extensions::new(), decoded(message)?);
+                message.extensions_mut().insert(caller);
                 let answer = call(service, message).await?;
                 Ok(response(Once::new(answer.get_ref())))
             };
@@ -167,7 +179,15 @@ impl Service<http::Request<Body>> for Front {
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
         match request.uri().path() {
             "/agenthub.AgentHub/Connect" => self.answer(request, async |hub, request, most| {
-                connect::start(&hub, caller(), Messages::of_request(request, most)?).await
+                let caller = Caller::of_request(request.extensions());
+                let witness = Witness::of_request(request.extensions());
+                let meter = Meter::of_request(request.extensions());
+                let kind = match request.extensions().get::<ThisProcess>() {
+                    Some(_) => Kind::OwnConnect,
+                    None => Kind::Connect,
+                };
+                let messages = Messages::of_request(request, most)?;
+                connect::start(&hub, (&caller, kind), (witness, meter), messages).await
             }),
             "/agenthub.AgentHub/SubscribeToMessages" => {
                 self.stream::<SubscribeToMessagesRequest>(request)

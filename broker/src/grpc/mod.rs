@@ -1,5 +1,6 @@
 //! The hub's gRPC service.
 
+mod access;
 mod answers;
 mod body;
 mod connect;
@@ -17,4 +18,6 @@ mod subscriptions;
 mod timely;
 mod waited;
 
+pub(crate) use access::AccessService;
 pub(crate) use front::Front;
+pub(crate) use status::quota_exceeded;

@@ -8,6 +8,7 @@ use prost::Message;
 
 use super::notes::PER_HOLD;
 use crate::{
+    Caller,
     fields::{Fields, Value},
     hub::{Envelope, Passing, Run},
     limits::METADATA_BYTES,
@@ -39,14 +40,14 @@ struct Last {
 
 impl Envelopes {
     /// The envelope of plain messages; `None` also if it exceeds a limit.
-    fn plain(&mut self, agent: &str, came: &[u8]) -> Option<&Arc<Envelope>> {
+    fn plain(&mut self, caller: &Caller, agent: &str, came: &[u8]) -> Option<&Arc<Envelope>> {
         if came.len() > METADATA_BYTES {
             return None;
         }
         let last = self.last.take().filter(|last| *last.came == *came);
         let new = || Last {
             came: came.into(),
-            envelope: Envelope::plain(agent, came).map(Arc::new),
+            envelope: Envelope::plain(caller, agent, came).map(Arc::new),
         };
         let last = self.last.insert(last.unwrap_or_else(new));
         last.envelope.as_ref()
@@ -55,6 +56,7 @@ impl Envelopes {
     /// Groups the publishes of a frame in order, up to the first malformed one, and returns its error.
     pub(super) fn gather(
         &mut self,
+        caller: &Caller,
         agent: &str,
         publishes: Vec<Bytes>,
     ) -> (Vec<Item>, Result<(), prost::DecodeError>) {
@@ -67,7 +69,7 @@ impl Envelopes {
             let plain = Plain::read(&bytes);
             let envelope = plain
                 .as_ref()
-                .and_then(|plain| self.plain(agent, plain.routing()));
+                .and_then(|plain| self.plain(caller, agent, plain.routing()));
             if envelope.map(Arc::as_ptr) != with.as_ref().map(Arc::as_ptr) {
                 items.extend(runs(with, &mut together));
                 with = envelope.cloned();
@@ -98,7 +100,7 @@ impl Envelopes {
 }
 
 /// Sequence of a publish.
-fn sequence(publish: &[u8]) -> u64 {
+pub(super) fn sequence(publish: &[u8]) -> u64 {
     let sequence = |field| match field {
         Ok((1, Value::Number(number))) => Some(number),
         _ => None,
@@ -151,7 +153,7 @@ mod tests {
     /// Ids of each group, and its kind.
     fn gathered(publishes: &[Publish]) -> Vec<Vec<String>> {
         let bytes = publishes.iter().map(|p| p.encode_to_vec().into());
-        let (items, all) = Envelopes::default().gather("a", bytes.collect());
+        let (items, all) = Envelopes::default().gather(&Caller::anonymous(), "a", bytes.collect());
         all.expect("well-formed");
         ids(items)
     }
@@ -255,7 +257,7 @@ mod tests {
         let good = |id: &str| publish(id, "c", &routing()).encode_to_vec().into();
         let bad = Bytes::from_static(b"\x12\xff");
         let publishes = vec![good("1"), good("2"), bad, good("3")];
-        let (items, all) = Envelopes::default().gather("a", publishes);
+        let (items, all) = Envelopes::default().gather(&Caller::anonymous(), "a", publishes);
         assert!(all.is_err());
         assert_eq!(ids(items), [["1", "2"]]);
     }

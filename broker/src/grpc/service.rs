@@ -1,13 +1,14 @@
 //! `agenthub.AgentHub`: checks required fields of each call and passes it to the hub.
 
+use agenthub_access::audit::Refusal;
 use agenthub_proto::{
     AS_OF,
     a2a::{AgentCard, Task},
     agenthub::{
-        AgentEntry, AgentEvent, AgentEventMetadata, AgentFrame, CancelTaskRequest,
-        DropDeadLetterRequest, DropDeadLetterResponse, GetAgentRequest, GetMailboxRequest,
-        GetMailboxResponse, GetTaskRequest, HubFrame, ListAgentsRequest, ListAgentsResponse,
-        ListDeadLettersRequest, ListDeadLettersResponse, ListMailboxesRequest,
+        AgentEntry, AgentEvent, AgentEventMetadata, AgentFrame, CancelTaskRequest, ChargeRequest,
+        ChargeResponse, DropDeadLetterRequest, DropDeadLetterResponse, GetAgentRequest,
+        GetMailboxRequest, GetMailboxResponse, GetTaskRequest, HubFrame, ListAgentsRequest,
+        ListAgentsResponse, ListDeadLettersRequest, ListDeadLettersResponse, ListMailboxesRequest,
         ListMailboxesResponse, ListTasksRequest, ListTasksResponse, PublishMessageRequest,
         PublishResponse, PublishTaskArtifactRequest, PublishTaskUpdateRequest, PurgeMailboxRequest,
         PurgeMailboxResponse, RegisterAgentRequest, RegisterAgentResponse, RetryDeadLetterRequest,
@@ -22,8 +23,7 @@ use tonic::{Request, Response, Status, Streaming, metadata::MetadataMap};
 
 use super::status::{explanation, published, status};
 use crate::{
-    Error,
-    caller::Caller,
+    Caller, Error,
     hub::{Body, Hub, Receipt, Repetition},
     log::Registration,
 };
@@ -49,6 +49,7 @@ impl HubService {
         body: Result<Body, Error>,
         routing: Option<AgentEventMetadata>,
         headers: &MetadataMap,
+        caller: &Caller,
         repetition: Repetition,
     ) -> Result<Receipt, Error> {
         let body = body?;
@@ -58,7 +59,7 @@ impl HubService {
         let routing =
             routing.ok_or_else(|| Error::Incomplete("routing metadata is required".to_owned()))?;
         let routing = with_trace(routing, headers);
-        let receipt = self.hub.publish(&caller(), body, routing, repetition)?;
+        let receipt = self.hub.publish(caller, body, routing, repetition)?;
         self.hub.safe(receipt.safe_at).await?;
         Ok(receipt)
     }
@@ -98,11 +99,6 @@ fn with_trace(routing: AgentEventMetadata, headers: &MetadataMap) -> AgentEventM
     }
 }
 
-/// The caller, anonymous while there are no identities.
-pub(super) fn caller() -> Caller {
-    Caller::anonymous()
-}
-
 /// Error for calls that [`Front`](super::front::Front) serves itself.
 fn elsewhere() -> Status {
     Status::internal("this call is served elsewhere")
@@ -131,7 +127,8 @@ impl AgentHub for HubService {
         &self,
         request: Request<PublishMessageRequest>,
     ) -> Result<Response<PublishResponse>, Status> {
-        let (headers, _, request) = request.into_parts();
+        let (headers, extensions, request) = request.into_parts();
+        let caller = Caller::of_request(&extensions);
         let PublishMessageRequest {
             message,
             routing,
@@ -142,7 +139,9 @@ impl AgentHub for HubService {
             false => Repetition::Accept,
         };
         let body = message.map(Body::Message).ok_or_else(|| missing("message"));
-        let receipt = self.publish(body, routing, &headers, repetition).await;
+        let receipt = self
+            .publish(body, routing, &headers, &caller, repetition)
+            .await;
         published(receipt).map(Response::new)
     }
 
@@ -150,10 +149,11 @@ impl AgentHub for HubService {
         &self,
         request: Request<PublishTaskUpdateRequest>,
     ) -> Result<Response<PublishResponse>, Status> {
-        let (headers, _, request) = request.into_parts();
+        let (headers, extensions, request) = request.into_parts();
+        let caller = Caller::of_request(&extensions);
         let PublishTaskUpdateRequest { update, routing } = request;
         let body = update.map(Body::Status).ok_or_else(|| missing("update"));
-        let receipt = self.publish(body, routing, &headers, Repetition::Accept);
+        let receipt = self.publish(body, routing, &headers, &caller, Repetition::Accept);
         published(receipt.await).map(Response::new)
     }
 
@@ -161,12 +161,13 @@ impl AgentHub for HubService {
         &self,
         request: Request<PublishTaskArtifactRequest>,
     ) -> Result<Response<PublishResponse>, Status> {
-        let (headers, _, request) = request.into_parts();
+        let (headers, extensions, request) = request.into_parts();
+        let caller = Caller::of_request(&extensions);
         let PublishTaskArtifactRequest { artifact, routing } = request;
         let body = artifact
             .map(Body::Artifact)
             .ok_or_else(|| missing("artifact"));
-        let receipt = self.publish(body, routing, &headers, Repetition::Accept);
+        let receipt = self.publish(body, routing, &headers, &caller, Repetition::Accept);
         published(receipt.await).map(Response::new)
     }
 
@@ -193,10 +194,11 @@ impl AgentHub for HubService {
     }
 
     async fn get_task(&self, request: Request<GetTaskRequest>) -> Result<Response<Task>, Status> {
+        let caller = Caller::of_request(request.extensions());
         let request = request.into_inner();
         let task = self
             .hub
-            .task(&caller(), &request.task_id, request.history_length)
+            .task(&caller, &request.task_id, request.history_length)
             .await;
         let (task, as_of) = task.map_err(status)?;
         let mut answer = Response::new(task);
@@ -210,10 +212,11 @@ impl AgentHub for HubService {
         &self,
         request: Request<CancelTaskRequest>,
     ) -> Result<Response<Task>, Status> {
+        let caller = Caller::of_request(request.extensions());
         let request = request.into_inner();
         let task = self
             .hub
-            .cancel_task(&caller(), &request.task_id, &request.reason)
+            .cancel_task(&caller, &request.task_id, &request.reason)
             .await;
         task.map(Response::new).map_err(status)
     }
@@ -222,18 +225,21 @@ impl AgentHub for HubService {
         &self,
         request: Request<ListTasksRequest>,
     ) -> Result<Response<ListTasksResponse>, Status> {
-        let page = self.hub.list_tasks(&caller(), &request.into_inner()).await;
+        let caller = Caller::of_request(request.extensions());
+        let page = self.hub.list_tasks(&caller, &request.into_inner()).await;
         self.settled(page).await
     }
 
-    async fn get_agent_card(&self, _request: Request<()>) -> Result<Response<AgentCard>, Status> {
-        self.hub.card(&caller()).map(Response::new).map_err(status)
+    async fn get_agent_card(&self, request: Request<()>) -> Result<Response<AgentCard>, Status> {
+        let caller = Caller::of_request(request.extensions());
+        self.hub.card(&caller).map(Response::new).map_err(status)
     }
 
     async fn register_agent(
         &self,
         request: Request<RegisterAgentRequest>,
     ) -> Result<Response<RegisterAgentResponse>, Status> {
+        let caller = Caller::of_request(request.extensions());
         let RegisterAgentRequest {
             agent_card,
             subscriptions,
@@ -250,7 +256,7 @@ impl AgentHub for HubService {
                 Err(Error::Incomplete("agent card name is required".to_owned()))
             }
             Some(card) => self.hub.register(
-                &caller(),
+                &caller,
                 Registration {
                     card,
                     topics: subscriptions,
@@ -263,7 +269,11 @@ impl AgentHub for HubService {
             Ok(()) => self.hub.synced().await,
             refused => refused,
         };
-        Ok(Response::new(match registered {
+        let refusal = match &registered {
+            Err(Error::PermissionDenied(why)) => Some(Refusal(why.clone())),
+            _ => None,
+        };
+        let mut answer = Response::new(match registered {
             Ok(()) => RegisterAgentResponse {
                 success: true,
                 error: String::new(),
@@ -274,16 +284,21 @@ impl AgentHub for HubService {
                 error: explanation(&error),
                 agent_id: String::new(),
             },
-        }))
+        });
+        if let Some(refusal) = refusal {
+            answer.extensions_mut().insert(refusal);
+        }
+        Ok(answer)
     }
 
     async fn unregister_agent(
         &self,
         request: Request<UnregisterAgentRequest>,
     ) -> Result<Response<UnregisterAgentResponse>, Status> {
+        let caller = Caller::of_request(request.extensions());
         let UnregisterAgentRequest { agent_id, reason } = request.into_inner();
         self.hub
-            .unregister(&caller(), &agent_id, &reason)
+            .unregister(&caller, &agent_id, &reason)
             .await
             .map_err(status)?;
         self.hub.synced().await.map_err(status)?;
@@ -297,11 +312,8 @@ impl AgentHub for HubService {
         &self,
         request: Request<ListAgentsRequest>,
     ) -> Result<Response<ListAgentsResponse>, Status> {
-        let page = self.hub.list_agents(&caller(), request.into_inner()).await;
-        let page = page.map(|(agents, next_page_token)| ListAgentsResponse {
-            agents,
-            next_page_token,
-        });
+        let caller = Caller::of_request(request.extensions());
+        let page = self.hub.list_agents(&caller, request.into_inner()).await;
         self.settled(page).await
     }
 
@@ -309,7 +321,8 @@ impl AgentHub for HubService {
         &self,
         request: Request<GetAgentRequest>,
     ) -> Result<Response<AgentEntry>, Status> {
-        let agent = self.hub.agent(&caller(), &request.into_inner().agent_id);
+        let caller = Caller::of_request(request.extensions());
+        let agent = self.hub.agent(&caller, &request.into_inner().agent_id);
         self.settled(agent).await
     }
 
@@ -317,7 +330,8 @@ impl AgentHub for HubService {
         &self,
         request: Request<ListMailboxesRequest>,
     ) -> Result<Response<ListMailboxesResponse>, Status> {
-        let page = self.hub.list_mailboxes(&caller(), &request.into_inner());
+        let caller = Caller::of_request(request.extensions());
+        let page = self.hub.list_mailboxes(&caller, &request.into_inner());
         self.settled(page).await
     }
 
@@ -325,7 +339,8 @@ impl AgentHub for HubService {
         &self,
         request: Request<GetMailboxRequest>,
     ) -> Result<Response<GetMailboxResponse>, Status> {
-        let mailbox = self.hub.mailbox(&caller(), &request.into_inner()).await;
+        let caller = Caller::of_request(request.extensions());
+        let mailbox = self.hub.mailbox(&caller, &request.into_inner()).await;
         self.settled(mailbox).await
     }
 
@@ -333,8 +348,9 @@ impl AgentHub for HubService {
         &self,
         request: Request<SeekMailboxRequest>,
     ) -> Result<Response<SeekMailboxResponse>, Status> {
+        let caller = Caller::of_request(request.extensions());
         let request = request.into_inner();
-        let sought = self.hub.seek_mailbox(&caller(), &request).await;
+        let sought = self.hub.seek_mailbox(&caller, &request).await;
         self.safe(sought).await
     }
 
@@ -342,10 +358,8 @@ impl AgentHub for HubService {
         &self,
         request: Request<PurgeMailboxRequest>,
     ) -> Result<Response<PurgeMailboxResponse>, Status> {
-        let purged = self
-            .hub
-            .purge_mailbox(&caller(), &request.into_inner())
-            .await;
+        let caller = Caller::of_request(request.extensions());
+        let purged = self.hub.purge_mailbox(&caller, &request.into_inner()).await;
         self.safe(purged.map(|purged| PurgeMailboxResponse { purged }))
             .await
     }
@@ -354,7 +368,8 @@ impl AgentHub for HubService {
         &self,
         request: Request<ListDeadLettersRequest>,
     ) -> Result<Response<ListDeadLettersResponse>, Status> {
-        let page = self.hub.list_dead_letters(&caller(), &request.into_inner());
+        let caller = Caller::of_request(request.extensions());
+        let page = self.hub.list_dead_letters(&caller, &request.into_inner());
         self.settled(page).await
     }
 
@@ -362,8 +377,9 @@ impl AgentHub for HubService {
         &self,
         request: Request<RetryDeadLetterRequest>,
     ) -> Result<Response<RetryDeadLetterResponse>, Status> {
+        let caller = Caller::of_request(request.extensions());
         let id = request.into_inner().id;
-        let retried = self.hub.retry_dead_letter(&caller(), &id);
+        let retried = self.hub.retry_dead_letter(&caller, &id);
         self.safe(retried.map(|task_id| RetryDeadLetterResponse { task_id }))
             .await
     }
@@ -372,9 +388,19 @@ impl AgentHub for HubService {
         &self,
         request: Request<DropDeadLetterRequest>,
     ) -> Result<Response<DropDeadLetterResponse>, Status> {
+        let caller = Caller::of_request(request.extensions());
         let id = request.into_inner().id;
-        let dropped = self.hub.drop_dead_letter(&caller(), &id);
+        let dropped = self.hub.drop_dead_letter(&caller, &id);
         self.safe(dropped.map(|()| DropDeadLetterResponse {})).await
+    }
+
+    async fn charge(
+        &self,
+        request: Request<ChargeRequest>,
+    ) -> Result<Response<ChargeResponse>, Status> {
+        let caller = Caller::of_request(request.extensions());
+        let left = self.hub.charge(&caller, &request.into_inner());
+        left.map(Response::new).map_err(status)
     }
 }
 

@@ -1,9 +1,11 @@
 //! Status codes of the hub's errors, and trailers of its answers.
 
+use agenthub_access::QuotaExceeded;
 use agenthub_proto::agenthub::PublishResponse;
 use bytes::Bytes;
 use hyper::body::Frame;
 use tonic::{Code, Status, codegen::http::HeaderMap};
+use tonic_types::{ErrorDetails, StatusExt as _};
 
 use crate::{
     Error,
@@ -18,7 +20,7 @@ pub(super) fn code(error: &Error) -> Code {
         Error::FailedPrecondition(_) => Code::FailedPrecondition,
         Error::AlreadyExists(_) => Code::AlreadyExists,
         Error::PermissionDenied(_) => Code::PermissionDenied,
-        Error::ResourceExhausted(_) => Code::ResourceExhausted,
+        Error::ResourceExhausted(_) | Error::OverQuota(_) => Code::ResourceExhausted,
         Error::OutOfRange(_) => Code::OutOfRange,
         Error::Unavailable(_) => Code::Unavailable,
         Error::Aborted(_) => Code::Aborted,
@@ -38,9 +40,23 @@ pub(super) fn explanation(error: &Error) -> String {
     }
 }
 
+/// The status of what a quota does not allow, with when to come back (`google.rpc.RetryInfo`).
+pub(crate) fn quota_exceeded(exceeded: &QuotaExceeded) -> Status {
+    let mut details = ErrorDetails::new();
+    if let Some(again) = exceeded.again {
+        details.set_retry_info(Some(again));
+    }
+    let violation = exceeded.to_string();
+    details.add_quota_failure_violation(&exceeded.whose, &violation);
+    Status::with_error_details(Code::ResourceExhausted, violation, details)
+}
+
 /// An error as a status.
 pub(super) fn status(error: Error) -> Status {
-    Status::new(code(&error), explanation(&error))
+    match error {
+        Error::OverQuota(exceeded) => quota_exceeded(&exceeded),
+        error => Status::new(code(&error), explanation(&error)),
+    }
 }
 
 /// Trailers with the final status of a call.

@@ -214,7 +214,7 @@ impl Sender {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_gone)) => Err(None),
             Err(_elapsed) => {
-                self.hub.counters().cut_off.inc();
+                self.hub.metrics().cut_off.inc();
                 tracing::warn!(agent = %self.session.agent(), "stream cut off: nothing was read for {stall:?}");
                 Err(Some(ended(&End::Overflow)))
             }

@@ -8,16 +8,19 @@ use tonic::{Status, body::Body, codegen::http::Request};
 
 use super::{
     request::{Extent, decoded, message},
-    service::caller,
     status::status,
     stream::{self, EventBody},
 };
 use crate::{
-    Error,
+    Caller, Error,
     access::Call,
     filter::{Filter, known},
     hub::{Hub, StreamRequest},
+    mailboxes::Observed,
 };
+
+/// The most of the log's latest records that a stream rereads which begins with them.
+const MAX_RECENT: u32 = 10_000;
 
 /// Opens a client's stream, and reports the position after which its events begin.
 ///
@@ -32,9 +35,10 @@ pub(super) async fn subscribe<R>(
 where
     R: Message + Default + TryInto<StreamRequest, Error = Error>,
 {
+    let caller = Caller::of_request(request.extensions());
     let request: R = decoded(message(request, most_bytes, Extent::First).await?)?;
     let wanted = request.try_into().map_err(status)?;
-    let session = hub.open_stream(&caller(), wanted).await.map_err(status)?;
+    let session = hub.open_stream(&caller, wanted).await.map_err(status)?;
     let begins_after = session.begins_after();
     Ok((stream::start(&hub, session), begins_after))
 }
@@ -52,7 +56,8 @@ impl TryFrom<SubscribeToMessagesRequest> for StreamRequest {
                 ..Filter::kinds(&[EventKind::Message])
             },
             after: request.after,
-            observes: false,
+            observes: None,
+            recent: 0,
         })
     }
 }
@@ -75,7 +80,8 @@ impl TryFrom<SubscribeToTasksRequest> for StreamRequest {
                 ])
             },
             after: request.after,
-            observes: request.observe,
+            observes: request.observe.then_some(Observed::All),
+            recent: 0,
         })
     }
 }
@@ -98,7 +104,13 @@ impl TryFrom<SubscribeToAgentEventsRequest> for StreamRequest {
                 ])
             },
             after: request.after,
-            observes: request.observe,
+            observes: request
+                .observe
+                .then(|| match request.observed_agent_id.as_str() {
+                    "" => Observed::All,
+                    agent => Observed::Agent(agent.into()),
+                }),
+            recent: request.recent.min(MAX_RECENT),
         })
     }
 }

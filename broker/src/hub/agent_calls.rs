@@ -1,16 +1,17 @@
 //! Calls that register and query agents, and the hub's own card.
 
+use agenthub_access::{Action, HubUse};
 use agenthub_proto::{
     a2a::{AgentCapabilities, AgentCard, AgentProvider, AgentSkill},
-    agenthub::{AgentEntry, ListAgentsRequest},
+    agenthub::{AgentEntry, ListAgentsRequest, ListAgentsResponse},
 };
 use tokio::task::yield_now;
 
 use super::{Hub, core::Now, listing::Listing};
 use crate::{
-    Error,
-    access::{Call, decide},
-    caller::Caller,
+    Caller, Error,
+    access::{Call, decide, may},
+    id::AgentId,
     limits,
     log::Registration,
 };
@@ -26,6 +27,7 @@ impl Hub {
         limits::id("instance_id", instance)?;
         let instance = Some(instance).filter(|i| !i.is_empty()).map(Into::into);
         let mut core = self.core();
+        core.may_be(caller, &registration.card.name)?;
         core.register(caller, registration, instance.as_ref(), Now::read())
             .map(|_told| ())
     }
@@ -40,7 +42,11 @@ impl Hub {
         decide(Call::UnregisterAgent, caller, "")?;
         limits::required("agent_id", agent)?;
         limits::size("reason", reason.len())?;
-        let agent = agent.into();
+        let agent = AgentId::from(agent);
+        // Operators remove agents of others that are gone for good.
+        self.core()
+            .may_be(caller, &agent)
+            .or_else(|why| may(caller, Action::Operate).map_err(|_| why))?;
         while !self
             .core()
             .unregister(caller, &agent, reason, Now::read())?
@@ -50,25 +56,47 @@ impl Hub {
         Ok(())
     }
 
-    /// Matching agents ordered by id, and the token of the next page, if any.
+    /// A page of matching agents, ordered by id.
     pub(crate) async fn list_agents(
         &self,
         caller: &Caller,
         request: ListAgentsRequest,
-    ) -> Result<(Vec<AgentEntry>, String), Error> {
+    ) -> Result<ListAgentsResponse, Error> {
         decide(Call::ListAgents, caller, "")?;
         let mut listing = Listing::new(request)?;
         while !self.core().list_some(&mut listing) {
             // Lets other tasks take the lock.
             yield_now().await;
         }
-        Ok((listing.page, listing.next))
+        Ok(ListAgentsResponse {
+            agents: listing.page,
+            next_page_token: listing.next,
+            total_size: listing.total,
+        })
     }
 
     pub(crate) fn agent(&self, caller: &Caller, id: &str) -> Result<AgentEntry, Error> {
         decide(Call::GetAgent, caller, "")?;
         limits::required("agent_id", id)?;
         self.core().agent(id)
+    }
+
+    /// The principal that an agent belongs to, if it belongs to one.
+    pub(crate) fn owner(&self, agent: &str) -> Option<String> {
+        let core = self.core();
+        core.state.registry.owner(agent).map(str::to_owned)
+    }
+
+    /// Use that a principal makes of the hub, and all together.
+    pub(crate) fn usage(&self, principal: &str) -> (HubUse, HubUse) {
+        let core = self.core();
+        let (own, all) = core.state.tasks.used().of(principal, Now::read().time);
+        let (own_bytes, all_bytes) = core.state.mailboxes.bytes_of(principal);
+        let with = |used, bytes| HubUse {
+            mailbox_bytes: bytes as u64,
+            ..used
+        };
+        (with(own, own_bytes), with(all, all_bytes))
     }
 
     pub(crate) fn card(&self, caller: &Caller) -> Result<AgentCard, Error> {

@@ -1,13 +1,14 @@
 //! Backlog of a stream: events that it rereads from the log before live ones.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
-use super::{Hub, core::Core, session::Session};
+use super::{Hub, core::Core, latest_cards::merged, session::Session};
 use crate::{
     Error,
     filter::Filter,
     id::AgentId,
-    log::{Entry, Page, Position, Record},
+    log::{Entry, History, Page, Position, Record},
+    mailboxes::Observed,
     routing::Route,
     sealed::Sealed,
 };
@@ -20,14 +21,17 @@ pub(crate) type Reread = (Position, Arc<Sealed>);
 pub(crate) struct Backlog {
     pub(super) agent: AgentId,
     pub(super) filter: Filter,
-    /// True to receive the events of all agents.
-    pub(super) observes: bool,
+    pub(super) observes: Option<Observed>,
+    /// True if it begins with the first record that is left, where the log has dropped earlier ones.
+    pub(super) is_recent: bool,
     /// Position up to which it was read.
     pub(super) after: Position,
     /// Later events are in the stream's mailbox.
     pub(super) upto: Position,
     /// Read and not taken yet.
     pub(super) next: Option<Vec<Reread>>,
+    /// Changes of the directory that stand among the events, oldest first.
+    pub(super) cards: VecDeque<Reread>,
 }
 
 impl Core {
@@ -44,7 +48,11 @@ impl Core {
         let event = &published.event;
         let is_for_it = match &published.route {
             Route::Everyone => *event.sender() != *backlog.agent,
-            Route::To(to) => backlog.observes || to.iter().any(|a| a.agent == backlog.agent),
+            Route::To(to) => {
+                let observed = backlog.observes.as_ref();
+                observed.is_some_and(|observed| observed.includes(event.sender(), to))
+                    || to.iter().any(|a| a.agent == backlog.agent)
+            }
         };
         let traits = self.state.traits(event);
         let is_accepted = is_for_it && backlog.filter.accepts(&traits, Default::default());
@@ -59,10 +67,18 @@ impl Hub {
     ///
     /// See [`History::page`](crate::log::History::page). If cancelled, it reads to the end of the page and discards it.
     pub(super) async fn reread(&self, after: Position, upto: Position) -> Result<Page, Error> {
+        self.read_history(move |history| history.page(after, upto))
+            .await
+    }
+
+    /// Reads the log, without the lock.
+    async fn read_history<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&dyn History) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
         let history = self.core().log.history();
-        let tasks = &self.shared.tasks;
-        let page = tasks.spawn_blocking(move || history.page(after, upto));
-        page.await.unwrap_or_else(|error| {
+        let reading = self.shared.tasks.spawn_blocking(move || read(&*history));
+        reading.await.unwrap_or_else(|error| {
             tracing::error!(%error, "rereading the log has failed");
             Err(Error::Unavailable(
                 "the hub's log cannot be read".to_owned(),
@@ -74,6 +90,13 @@ impl Hub {
 impl Session {
     /// Reads the first page, so that a missing position is reported at once.
     pub(super) async fn prepare(&mut self) -> Result<(), Error> {
+        if let Some(backlog) = &mut self.opened.backlog
+            && backlog.is_recent
+        {
+            let oldest = self.hub.read_history(|history| history.oldest()).await?;
+            backlog.after = backlog.after.max(oldest);
+            self.opened.begins_after = backlog.after;
+        }
         let page = self.reread().await?;
         if let Some(backlog) = &mut self.opened.backlog {
             backlog.next = page;
@@ -94,16 +117,19 @@ impl Session {
             return Ok(Some(next));
         }
         if backlog.after >= backlog.upto {
-            self.opened.backlog = None;
-            return Ok(None);
+            let cards: Vec<Reread> = backlog.cards.drain(..).collect();
+            if cards.is_empty() {
+                self.opened.backlog = None;
+            }
+            return Ok(Some(cards).filter(|cards| !cards.is_empty()));
         }
         let page = self.hub.reread(backlog.after, backlog.upto).await?;
         backlog.after = page.upto;
         let core = self.hub.core();
         let events = page.events.iter();
-        Ok(Some(
-            events.filter_map(|r| core.is_for(backlog, r)).collect(),
-        ))
+        let events = events.filter_map(|r| core.is_for(backlog, r)).collect();
+        let is_last = backlog.after >= backlog.upto;
+        Ok(Some(merged(events, &mut backlog.cards, page.upto, is_last)))
     }
 
     /// True if there is something to [reread](Self::reread).

@@ -203,7 +203,7 @@ impl Core {
     fn write_off(&mut self, mailbox: MailboxId, mail: &Mail, now: Now) {
         let (position, recipient) = (mail.position, &mail.recipient);
         tracing::error!(?position, %recipient, "event is lost: {GONE}");
-        self.counters.undelivered.inc();
+        self.metrics.undelivered.inc();
         self.state.mailboxes.overflow(mailbox);
         self.settle(&hub(), mailbox, position.as_slice(), now);
         self.fail_work(mail, GONE, now);

@@ -11,8 +11,7 @@ use super::{
     waiting_tasks::is_told,
 };
 use crate::{
-    Error,
-    caller::Caller,
+    Caller, Error,
     filter::Filter,
     id::{AgentId, MailboxId},
     log::{Entry, Position},
@@ -167,6 +166,7 @@ impl Core {
             lifetime,
             filter,
             ordered,
+            shows_directory,
         } = wanted.clone();
         let mailboxes = &mut self.state.mailboxes;
         let known = mailboxes.find(agent, &name, &lifetime);
@@ -189,7 +189,7 @@ impl Core {
             let mailbox = mailboxes.open(agent, &name, lifetime, filter, ordered, now.instant);
             return Step { mailbox, claims };
         }
-        let watches = is_last && filter.takes(EventKind::AgentCard);
+        let watches = is_last && shows_directory && filter.takes(EventKind::AgentCard);
         let mailbox = mailboxes.open(agent, &name, lifetime, filter, ordered, now.instant);
         for mail in mailboxes.unclaimed.claim(agent, &claims) {
             mailboxes.put(mailbox, mail, now.instant);

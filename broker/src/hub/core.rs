@@ -6,6 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use agenthub_access::Identities;
 use agenthub_proto::{
     a2a::{Message, Role, TaskState, TaskStatus},
     agenthub::{
@@ -17,16 +18,17 @@ use agenthub_proto::{
 use tokio::time::Instant;
 
 use super::{
-    cancelling::Cancelling, enders::Enders, giving_up::GivingUp, orphans::Orphans,
-    pending::Pending, probes::Probes, sessions::Sessions, sweep::Sweep,
+    cancelling::Cancelling, enders::Enders, giving_up::GivingUp, latest_cards::LatestCards,
+    orphans::Orphans, pending::Pending, probes::Probes, sessions::Sessions, sweep::Sweep,
 };
 use crate::{
-    caller::{Caller, DEFAULT_NAMESPACE},
+    Caller,
+    access::HUB,
     dedupe::Known,
     event_id,
     id::{AgentId, MailboxId, OrderKey, TaskId},
     log::{Commits, Entry, EventLog, Position, Published, Record},
-    presence::Presence,
+    presence::{Online, Presence},
     routing::Route,
     settings::Settings,
     state::{Delivering, State},
@@ -64,9 +66,11 @@ pub(crate) struct Core {
     pub(super) held: Pending,
 
     pub(crate) presence: Presence,
+    pub(super) online: Online,
+    pub(super) latest_cards: LatestCards,
     pub(crate) sessions: Sessions,
     pub(crate) probes: Probes,
-    pub(crate) counters: Arc<crate::metrics::Counters>,
+    pub(crate) metrics: Arc<crate::metrics::Metrics>,
     pub(super) giving_up: GivingUp,
     /// Time of the last record of delivery attempts.
     pub(super) tries_told: Option<Instant>,
@@ -77,6 +81,8 @@ pub(crate) struct Core {
     pub(super) reporting: HashSet<AgentId>,
     pub(super) cancelling: Cancelling,
     pub(super) orphans: Orphans,
+    /// Identities of those who call; none while nobody needs one.
+    pub(super) identities: Option<Identities>,
     /// Whole tasks are recorded until then though no subscription takes them: one that has just ended is resumed.
     pub(super) tasks_taken_until: Instant,
 }
@@ -88,7 +94,7 @@ impl Core {
     /// A hub with this state, which continues this log.
     pub(crate) fn new(
         settings: Settings,
-        counters: Arc<crate::metrics::Counters>,
+        metrics: Arc<crate::metrics::Metrics>,
         log: Box<dyn EventLog>,
         state: State,
     ) -> Self {
@@ -103,11 +109,13 @@ impl Core {
             state,
             held: Pending::default(),
             presence: Presence::new(settings.presence_lease),
+            online: Online::default(),
+            latest_cards: LatestCards::default(),
             sessions: Sessions::default(),
             probes: Probes::default(),
             log,
             settings,
-            counters,
+            metrics,
             giving_up: GivingUp::default(),
             tries_told: None,
             unused: Sweep::default(),
@@ -115,6 +123,7 @@ impl Core {
             enders: Enders::default(),
             reporting: HashSet::new(),
             cancelling: Cancelling::default(),
+            identities: None,
             tasks_taken_until,
         }
     }
@@ -123,11 +132,12 @@ impl Core {
     pub(crate) fn record(&mut self, caller: &Caller, entry: Entry, now: Now) {
         let record = self.next_record(caller, entry.order(), entry, now);
         self.state.apply(&record, now.instant);
-        if let Some(task) = ended(&record.entry) {
+        if let Some((task, state)) = ended(&record.entry) {
+            self.metrics.task_ended(state);
             self.cancelling.ended(task);
             self.note_orphans(task);
         }
-        self.hold_record(&record);
+        self.hold_record(&record, now);
         self.log.append(record);
     }
 
@@ -161,9 +171,10 @@ impl Core {
         Position(self.log.next_position().0 - 1)
     }
 
-    pub(super) fn delivering(&self, position: Option<Position>) -> Delivering {
+    pub(super) fn delivering(&self, position: Option<Position>, now: Now) -> Delivering {
         Delivering {
             position,
+            since: now.instant,
             mailboxes: self.state.mailboxes.count(),
             changes: self.state.mailboxes.snapshots.happened(),
             age: Duration::ZERO,
@@ -175,7 +186,7 @@ impl Core {
     pub(crate) fn record_event(&mut self, caller: &Caller, mut draft: Draft, now: Now) -> String {
         let position = self.log.id().token(self.log.next_position());
         draft.event.position.clone_from(&position);
-        self.counters.events.inc();
+        self.metrics.events.inc();
         self.record(caller, Entry::Published(draft.sealed()), now);
         position
     }
@@ -258,8 +269,8 @@ impl Core {
     }
 }
 
-/// The task that this entry ends.
-fn ended(entry: &Entry) -> Option<&str> {
+/// The task that this entry ends, and its state then.
+fn ended(entry: &Entry) -> Option<(&str, TaskState)> {
     let Entry::Published(published) = entry else {
         return None;
     };
@@ -267,7 +278,8 @@ fn ended(entry: &Entry) -> Option<&str> {
         return None;
     };
     let status = update.status.as_ref()?;
-    status.state().is_terminal().then_some(&update.task_id)
+    let state = status.state();
+    state.is_terminal().then_some((&*update.task_id, state))
 }
 
 /// An event before it is logged, with its routing.
@@ -294,10 +306,7 @@ impl Draft {
 
 /// The hub as the author of an event.
 pub(crate) fn hub() -> Caller {
-    Caller {
-        principal: "hub".to_owned(),
-        namespace: DEFAULT_NAMESPACE.to_owned(),
-    }
+    Caller::unrestricted(HUB)
 }
 
 /// An event with id, time and trace; the log assigns its position.

@@ -13,14 +13,13 @@ use uuid::Uuid;
 
 use super::{
     Body, Hub, Repetition,
-    core::{Core, Now},
+    core::{Core, Now, hub},
     delivering::is_void_work,
     mailboxes_admin::page_size,
 };
 use crate::{
-    Error,
+    Caller, Error,
     access::{Call, decide},
-    caller::Caller,
     dead_letters::{DeadLetter, GivenUp},
     limits::{self, PAGE_BYTES},
     log::{Entry, LogId, Position},
@@ -40,19 +39,28 @@ impl Hub {
             "" => Position(u64::MAX),
             token => log.position(token)?,
         };
-        let of_agent = |letter: &DeadLetter| {
-            request.agent_id.is_empty() || *letter.given_up.agent == *request.agent_id
+        let letters = &core.state.dead_letters;
+        let total = match (request.count, request.agent_id.as_str()) {
+            (false, _) => 0,
+            (true, "") => letters.len(),
+            (true, agent) => letters.len_of(agent),
         };
+        let total_size = u32::try_from(total).unwrap_or(u32::MAX);
         let mut page: Vec<WireLetter> = Vec::new();
         let mut bytes = 0;
-        let letters = core.state.dead_letters.before(before);
-        for (id, letter) in letters.filter(|(_, l)| of_agent(l)) {
+        let (all, of_agent) = match request.agent_id.as_str() {
+            "" => (Some(letters.before(before)), None),
+            agent => (None, Some(letters.before_of(agent, before))),
+        };
+        let letters = all.into_iter().flatten();
+        for (id, letter) in letters.chain(of_agent.into_iter().flatten()) {
             let letter = shown(log, id, letter);
             bytes += letter.encoded_len();
             if page.len() == limit || (bytes > PAGE_BYTES && !page.is_empty()) {
                 return Ok(ListDeadLettersResponse {
                     next_page_token: page.last().map(|l| l.id.clone()).unwrap_or_default(),
                     dead_letters: page,
+                    total_size,
                 });
             }
             page.push(letter);
@@ -60,6 +68,7 @@ impl Hub {
         Ok(ListDeadLettersResponse {
             dead_letters: page,
             next_page_token: String::new(),
+            total_size,
         })
     }
 
@@ -127,7 +136,8 @@ impl Core {
             ..mail.event.routing.clone().unwrap_or_default()
         };
         let body = Body::Message(message.with_metadata("retry_of", mail.event.task_id()));
-        self.publish(caller, body, routing, Repetition::Refuse, now)?;
+        // For the sender, on behalf of the principal who asked first: not in the name of the operator.
+        self.publish(&hub(), body, routing, Repetition::Refuse, now)?;
         let again = false;
         self.record(caller, Entry::Settled { letter, again }, now);
         Ok(task_id)

@@ -9,8 +9,7 @@ use super::{
     sessions::Open,
 };
 use crate::{
-    Error,
-    caller::Caller,
+    Caller, Error,
     id::{MailboxId, SessionId},
     log::{Entry, Position},
     mailbox::{Batch, Delivery, Mail},
@@ -78,16 +77,19 @@ impl Core {
             let mut left = count;
             let (mailboxes, tasks) = (&mut self.state.mailboxes, &self.state.tasks);
             let (instance, version) = (&open.instance, open.version.as_ref());
+            let observes = mailboxes.observes(*mailbox);
             let hand = |delivery: Delivery| {
                 let Delivery {
                     batch,
+                    waited,
                     handed_over: from,
                 } = delivery;
-                if is_void_batch(&batch, tasks) {
+                if !observes && is_void_batch(&batch, tasks) {
                     void.push((*mailbox, batch));
                     return left;
                 }
                 left -= batch.len();
+                self.metrics.delivered(&batch, waited);
                 if batch.is_stored() {
                     stored += batch.bytes();
                 }
@@ -108,7 +110,7 @@ impl Core {
                 outgoing.has_more |= mailboxes.snapshots.go_on(*mailbox);
             }
         }
-        self.counters.deliveries.inc_by(outgoing.events() as u64);
+        self.metrics.deliveries.inc_by(outgoing.events() as u64);
         for (mailbox, batch) in void {
             self.settle(&hub(), mailbox, batch.positions(), now);
         }
@@ -129,6 +131,7 @@ impl Core {
         if let Some(Open { instance, .. }) = self.sessions.get(session) {
             let mailboxes = &mut self.state.mailboxes;
             let positions = mailboxes.acknowledge_from(mailbox, positions, instance);
+            self.metrics.acknowledged.inc_by(positions.len() as u64);
             self.record_settled(caller, mailbox, positions, now);
         }
         Ok(())
@@ -182,6 +185,7 @@ impl Core {
         let Some(open) = self.sessions.get(session) else {
             return Ok(());
         };
+        self.metrics.returned.inc();
         let given_up = self.state.mailboxes.refuse(
             mailbox,
             position,
@@ -222,7 +226,7 @@ impl Core {
     }
 }
 
-/// True for work on a task that has ended, which is never delivered.
+/// True for work on a task that has ended, which is delivered to observers alone.
 pub(super) fn is_void(mail: &Mail, tasks: &Tasks) -> bool {
     is_void_work(&mail.event, mail.concern, tasks)
 }

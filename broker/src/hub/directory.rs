@@ -14,8 +14,7 @@ use super::{
     timekeeper::TASKS_AT_ONCE,
 };
 use crate::{
-    Error,
-    caller::Caller,
+    Caller, Error,
     id::{Address, AgentId, InstanceId, OrderKey},
     log::Entry,
     registry::Agent,
@@ -71,6 +70,7 @@ impl Core {
             },
             now,
         );
+        self.note_online(agent);
         tracing::info!(%agent, reason, "agent unregistered");
         if let Some(card) = card {
             let payload = cards::change(agent, card, card_change::UNREGISTERED, false);
@@ -81,12 +81,20 @@ impl Core {
 
     /// Notifies watchers of the directory of a change to an agent in it.
     pub(crate) fn tell(&mut self, agent: &AgentId, event_type: &str, now: Now) {
+        self.note_online(agent);
         let Some(known) = self.state.registry.get(agent) else {
             return;
         };
         let is_online = self.presence.is_online(agent);
         let payload = cards::change(agent, known.latest().clone(), event_type, is_online);
         self.broadcast_card(payload, now);
+    }
+
+    /// Notes whether an agent of the directory is online, whenever it came to the directory or left it, and whenever its presence changed.
+    fn note_online(&mut self, agent: &AgentId) {
+        let is_known = self.state.registry.get(agent).is_some();
+        let is_online = is_known && self.presence.is_online(agent);
+        self.online.note(agent, is_online);
     }
 
     /// An agent, or one version of it.
@@ -124,6 +132,7 @@ impl Core {
                         .map(|declared| declared.version.to_string())
                         .unwrap_or_default(),
                     connected_at: Some(timestamp(instance.connected_at)),
+                    lost_at: instance.lost_at.map(timestamp),
                 })
                 .collect(),
             registered_at: Some(timestamp(agent.registered_at)),
@@ -144,13 +153,15 @@ impl Core {
         // Changes of the directory share one order key.
         let order = OrderKey::from("");
         let is_presence = [card_change::ONLINE, card_change::OFFLINE].contains(&&*card.event_type);
+        let agent = AgentId::from(card.agent_id.as_str());
         let event = cards::sealed(card, now);
+        self.latest_cards.note(&agent, self.last(), event.clone());
         if is_presence {
             // The event is not logged.
             let ahead = self.held.last_of(&order);
-            self.pass(Arc::new(Segment::of(event)), Route::Everyone, ahead);
+            self.pass(Arc::new(Segment::of(event)), Route::Everyone, ahead, now);
         } else {
-            self.pass_when_safe(event, Route::Everyone, order);
+            self.pass_when_safe(event, Route::Everyone, order, now);
         }
     }
 }

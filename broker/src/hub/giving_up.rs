@@ -57,6 +57,7 @@ struct Piece {
 pub(super) struct Summary {
     count: usize,
     event_id: String,
+    trace_id: String,
     task_id: String,
     recipient: AgentId,
     reason: String,
@@ -103,6 +104,12 @@ impl GivingUp {
             .collect()
     }
 
+    /// Begins another acquisition of the lock. Returns whether events of earlier ones are queued.
+    pub(super) fn may_go_on(&mut self) -> bool {
+        self.left = AT_ONCE;
+        !self.queue.is_empty()
+    }
+
     /// True if the queue of reads is so long that nothing more should be given up.
     pub(super) fn is_behind(&self) -> bool {
         self.stored.len() > QUEUED
@@ -119,6 +126,7 @@ impl GivingUp {
         let summary = self.summary.get_or_insert_with(|| Summary {
             count: 0,
             event_id: mail.event.event_id.clone(),
+            trace_id: mail.event.trace_id.clone(),
             task_id: mail.event.task_id().to_owned(),
             recipient: mail.recipient.clone(),
             reason: undelivered.reason.clone(),
@@ -139,16 +147,17 @@ impl Summary {
         let Self {
             count,
             event_id,
+            trace_id,
             task_id,
             recipient,
             reason,
         } = self;
         match count {
             1 => {
-                tracing::warn!(event_id, task_id, %recipient, reason, "event was not delivered");
+                tracing::warn!(event_id, trace_id, task_id, %recipient, reason, "event was not delivered");
             }
             _ => {
-                tracing::warn!(count, first_event_id = event_id, first_task_id = task_id, first_recipient = %recipient, first_reason = reason, "events were not delivered");
+                tracing::warn!(count, first_event_id = event_id, trace_id, first_task_id = task_id, first_recipient = %recipient, first_reason = reason, "events were not delivered");
             }
         }
     }
@@ -245,15 +254,16 @@ impl Core {
         let Undelivered { mail, reason, .. } = &piece.undelivered;
         let (position, recipient) = (mail.position, &mail.recipient);
         tracing::error!(?position, %recipient, reason, "event was not delivered, and the log no longer has it");
-        self.counters.undelivered.inc();
+        self.metrics.undelivered.inc();
         self.let_go(piece, now);
         self.fail_work(mail, reason, now);
     }
 
     /// Processes the queue of earlier acquisitions of the lock.
-    pub(super) fn go_on_giving_up(&mut self, now: Now) {
-        self.giving_up.left = AT_ONCE;
-        self.give_up(Vec::new(), now);
+    pub(super) fn go_on_giving_up(&mut self, now: impl FnOnce() -> Now) {
+        if self.giving_up.may_go_on() {
+            self.give_up(Vec::new(), now());
+        }
     }
 
     /// Records a dead letter.
@@ -264,8 +274,8 @@ impl Core {
             reason,
             ..
         } = &piece.undelivered;
-        self.counters.undelivered.inc();
-        tracing::debug!(event_id = mail.event.event_id, recipient = %mail.recipient, %reason, "event was not delivered");
+        self.metrics.undelivered.inc();
+        tracing::debug!(event_id = mail.event.event_id, trace_id = mail.event.trace_id, recipient = %mail.recipient, %reason, "event was not delivered");
         let (Some((agent, name)), Some(position)) = (&piece.mailbox, mail.position) else {
             return;
         };

@@ -1,11 +1,12 @@
 //! Deliveries that wait for their records to be durable: in log order, and together if mailboxes treat the events
 //! alike.
 
-use std::sync::Arc;
+use std::{cell::LazyCell, sync::Arc};
 
 use agenthub_proto::agenthub::{AgentEvent, AgentEventMetadata, agent_event::Payload};
 
 use super::{
+    coming::Expected,
     core::{Core, Now},
     pending::{Ahead, Passing},
 };
@@ -21,7 +22,7 @@ use crate::{
 };
 
 /// Limit on bytes of unlogged events that wait for the log; beyond it, events that would have to wait are refused.
-const HELD_BYTES: usize = 16 * 1024 * 1024;
+pub(super) const HELD_BYTES: usize = 16 * 1024 * 1024;
 
 /// A delivery that waits for its record to be durable.
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub(super) struct Held {
     pub(super) followers: Vec<Passing>,
     /// Bytes of unlogged events.
     pub(super) bytes: usize,
+    /// Bytes that it brings to mailboxes, if they count.
+    pub(super) expected: Option<Box<Expected>>,
 }
 
 #[derive(Debug)]
@@ -96,9 +99,16 @@ impl Core {
     }
 
     /// Delivers unlogged events, right after the last waiting delivery of their order key.
-    pub(super) fn pass(&mut self, segment: Arc<Segment>, route: Route, ahead: Option<Ahead>) {
-        let how = self.delivering(None);
+    pub(super) fn pass(
+        &mut self,
+        segment: Arc<Segment>,
+        route: Route,
+        ahead: Option<Ahead>,
+        now: Now,
+    ) {
+        let how = self.delivering(None, now);
         let passing = Passing {
+            expected: self.expected(&route, segment.bytes(0..segment.len())),
             segment,
             route,
             how,
@@ -107,13 +117,22 @@ impl Core {
     }
 
     /// Delivers an unlogged event once everything before it is durable.
-    pub(super) fn pass_when_safe(&mut self, event: Arc<Sealed>, route: Route, order: OrderKey) {
+    pub(super) fn pass_when_safe(
+        &mut self,
+        event: Arc<Sealed>,
+        route: Route,
+        order: OrderKey,
+        now: Now,
+    ) {
+        let expected = self.expected(&route, event.size());
         let passing = Passing {
             segment: Arc::new(Segment::of(event)),
             route,
-            how: self.delivering(None),
+            how: self.delivering(None, now),
+            expected: None,
         };
         self.held.push(Held {
+            expected,
             until: self.last(),
             order,
             bytes: passing.bytes(),
@@ -128,12 +147,15 @@ impl Core {
         events: Vec<(Position, Arc<Sealed>)>,
         route: Route,
         order: OrderKey,
+        now: Now,
     ) {
         let (Some((first, _)), Some((until, _))) = (events.first(), events.last()) else {
             return;
         };
-        let (until, how) = (*until, self.delivering(Some(*first)));
+        let (until, how) = (*until, self.delivering(Some(*first), now));
+        let bytes = events.iter().map(|(_, event)| event.size()).sum();
         self.held.push(Held {
+            expected: self.expected(&route, bytes),
             until,
             order,
             what: Waiting::Alike(events, route, how),
@@ -143,21 +165,24 @@ impl Core {
     }
 
     /// Queues the effects of a record until it is durable.
-    pub(super) fn hold_record(&mut self, record: &Record) {
+    pub(super) fn hold_record(&mut self, record: &Record, now: Now) {
         let until = record.position;
+        let mut expected = None;
         let what = match &record.entry {
             Entry::Published(published) if is_plain(&published.event) => {
                 let events = vec![(until, published.event.clone())];
                 let (route, order) = (published.route.clone(), record.order.clone());
-                return self.hold(events, route, order);
+                return self.hold(events, route, order, now);
             }
             Entry::Published(published) => {
-                Waiting::Event(published.clone(), self.delivering(Some(until)))
+                expected = self.expected(&published.route, published.event.size());
+                Waiting::Event(published.clone(), self.delivering(Some(until), now))
             }
             Entry::Unregistered { agent } => Waiting::Forget(agent.clone()),
             _ => return,
         };
         self.held.push(Held {
+            expected,
             until,
             order: record.order.clone(),
             what,
@@ -166,9 +191,10 @@ impl Core {
         });
     }
 
-    /// Ends a group of the log, and delivers durable events.
-    pub(crate) fn end_group(&mut self, now: Now) {
-        self.go_on_giving_up(now);
+    /// Ends a group of the log, and delivers durable events. The clock is read only if there is something to do.
+    pub(crate) fn end_group(&mut self, clock: impl FnOnce() -> Now) {
+        let now = LazyCell::new(clock);
+        self.go_on_giving_up(|| *now);
         loop {
             self.log.commit();
             let safe = self.safe();
@@ -177,10 +203,15 @@ impl Core {
                 progress = true;
                 let undelivered = match what {
                     Waiting::Event(published, how) => {
+                        let waited = now.instant.saturating_duration_since(how.since);
+                        self.metrics.committed(&published.event, waited, 1);
                         self.state.deliver(&published, how, now.instant)
                     }
                     Waiting::Alike(mut events, route, how) => {
                         self.take_alike(&mut events, &route, safe);
+                        let waited = now.instant.saturating_duration_since(how.since);
+                        self.metrics
+                            .committed(&events[0].1, waited, events.len() as u64);
                         let segment = Segment::logged(events).into();
                         self.state.pass(&segment, &route, how, now.instant)
                     }
@@ -188,13 +219,16 @@ impl Core {
                         segment,
                         route,
                         how,
+                        ..
                     }) => self.state.pass(&segment, &route, how, now.instant),
                     Waiting::Forget(agent) => {
                         self.state.mailboxes.drop_waiting(&agent);
                         continue;
                     }
                 };
-                self.give_up(undelivered, now);
+                if !undelivered.is_empty() {
+                    self.give_up(undelivered, *now);
+                }
             }
             if !progress {
                 return;

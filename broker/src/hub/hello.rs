@@ -37,6 +37,8 @@ pub(super) struct RequestedSubscription {
     pub(super) lifetime: Lifetime,
     pub(super) filter: Filter,
     pub(super) ordered: bool,
+    /// True if the cards of all agents come first, where it takes cards.
+    pub(super) shows_directory: bool,
 }
 
 /// Parses a hello.
@@ -138,6 +140,7 @@ fn subscriptions(
             lifetime,
             filter,
             ordered: subscription.ordered,
+            shows_directory: true,
         });
     }
     Ok(wanted)

@@ -4,8 +4,10 @@ use std::{
     ops::{Deref, DerefMut},
     sync::{Mutex, MutexGuard},
     thread,
+    time::Instant,
 };
 
+use agenthub_metrics::Histogram;
 use tokio::sync::SetOnce;
 
 use super::{
@@ -18,16 +20,24 @@ use super::{
 pub(crate) struct Locked<'a> {
     core: MutexGuard<'a, Core>,
     failure: &'a SetOnce<Failure>,
+    since: Instant,
+    holds: &'a Histogram,
     /// Locked during the unwinding of another panic, which changed nothing here.
     is_unwinding: bool,
 }
 
 impl<'a> Locked<'a> {
     /// `None` once code has panicked while it held the lock: the state is unknown then.
-    pub(super) fn new(core: &'a Mutex<Core>, failure: &'a SetOnce<Failure>) -> Option<Self> {
+    pub(super) fn new(
+        core: &'a Mutex<Core>,
+        failure: &'a SetOnce<Failure>,
+        holds: &'a Histogram,
+    ) -> Option<Self> {
         Some(Self {
             core: core.lock().ok()?,
             failure,
+            since: Instant::now(),
+            holds,
             is_unwinding: thread::panicking(),
         })
     }
@@ -50,10 +60,13 @@ impl DerefMut for Locked<'_> {
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
         let has_panicked = thread::panicking() && !self.is_unwinding;
-        let changing = Changing(self);
-        if !has_panicked {
-            changing.0.core.end_group(Now::read());
+        {
+            let changing = Changing(self);
+            if !has_panicked {
+                changing.0.core.end_group(Now::read);
+            }
         }
+        self.holds.observe_time(self.since.elapsed());
     }
 }
 

@@ -7,9 +7,8 @@ use agenthub_proto::agenthub::{
 
 use super::{Hub, core::Core};
 use crate::{
-    Error,
+    Caller, Error,
     access::{Call, decide},
-    caller::Caller,
     id::AgentId,
     limits::{self, PAGE_BYTES},
     mailbox::Mail,

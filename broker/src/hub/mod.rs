@@ -6,23 +6,28 @@ mod backlog;
 mod bodies;
 mod cancelling;
 mod cards;
+mod charging;
 mod claiming;
+mod coming;
 mod core;
 mod dead_letters_admin;
 mod delivering;
 mod directory;
 mod enders;
 mod failure;
+mod gauges;
 mod giving_up;
 mod held;
 mod hello;
 mod keeper;
+mod latest_cards;
 mod listing;
 mod locked;
 mod mailboxes_admin;
 mod opening;
 mod orphans;
 mod outgoing;
+mod own_tasks;
 mod pending;
 mod portions;
 mod probes;
@@ -42,13 +47,16 @@ mod unused;
 mod waiting_tasks;
 
 use std::{
+    collections::BTreeMap,
     net::SocketAddr,
     sync::{
-        Arc, Mutex, OnceLock,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::SystemTime,
 };
 
+use agenthub_access::Identities;
 use agenthub_proto::agenthub::{AgentEventMetadata, Hello};
 use tokio::{sync::SetOnce, task::spawn_blocking};
 use tokio_util::{
@@ -61,17 +69,17 @@ pub use self::failure::Failure;
 use self::locked::Locked;
 use self::storage::Opening;
 pub(crate) use self::{
+    gauges::Gauges,
     opening::StreamRequest,
     outgoing::{End, Outgoing},
     publish::{Body, Envelope, Passing, Receipt, Repetition, Run},
     session::{Session, Together},
-    sessions::Opened,
+    sessions::{Kind, Opened},
 };
 use crate::{
-    Error,
-    caller::Caller,
+    Caller, Error,
     log::{Commit, Commits, Failed, LogId, OpenError, Position},
-    metrics::{Counters, Gauges},
+    metrics::Metrics,
     settings::{Settings, Storage},
 };
 
@@ -89,12 +97,15 @@ struct Shared {
     reader: bodies::Reader,
     /// Reason of the failure. Waiting for it is not woken by every commit.
     failure: SetOnce<Failure>,
-    counters: Arc<Counters>,
+    metrics: Arc<Metrics>,
+    since: SystemTime,
     /// Id of the log: changes on a restart without a folder.
     log: LogId,
     /// Address where it is served.
     address: OnceLock<SocketAddr>,
     is_draining: AtomicBool,
+    /// Namespaces beside this hub's that cannot be opened, each with the reason.
+    closed_spaces: Mutex<BTreeMap<String, String>>,
     stop: CancellationToken,
     tasks: TaskTracker,
     /// Number of times that the state was locked.
@@ -103,19 +114,35 @@ struct Shared {
 }
 
 impl Hub {
+    /// Notes whether a namespace beside this hub's can be opened, and if not, why.
+    pub fn note_space(&self, name: &str, trouble: Option<&str>) {
+        let closed = self.shared.closed_spaces.lock();
+        let mut closed = closed.unwrap_or_else(PoisonError::into_inner);
+        match trouble {
+            Some(why) => _ = closed.insert(name.to_owned(), why.to_owned()),
+            None => _ = closed.remove(name),
+        }
+    }
+
+    /// Namespaces beside this hub's that cannot be opened, each with the reason.
+    pub fn closed_spaces(&self) -> BTreeMap<String, String> {
+        let closed = self.shared.closed_spaces.lock();
+        closed.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Starts a hub from its log. Needs a Tokio runtime; call [`stop`](Self::stop) at the end.
     ///
     /// # Errors
     ///
     /// [`OpenError`] if the log cannot be opened or is damaged.
     pub fn start(settings: Settings) -> Result<Self, OpenError> {
-        let counters = Arc::new(Counters::default());
+        let metrics = Arc::new(Metrics::default());
         let Opening {
             log,
             mut state,
             upkeep,
             work,
-        } = storage::open(&settings)?;
+        } = storage::open(&settings, &metrics.log)?;
         let until = tokio::time::Instant::now() + settings.presence_lease;
         state.mailboxes.resume(until);
         let commits = log.commits();
@@ -123,13 +150,15 @@ impl Hub {
         let hub = Self {
             shared: Arc::new(Shared {
                 log: log.id(),
-                core: Mutex::new(Core::new(settings.clone(), counters.clone(), log, state)),
+                core: Mutex::new(Core::new(settings.clone(), metrics.clone(), log, state)),
                 settings,
                 commits: commits.clone(),
                 reader,
                 failure: SetOnce::new(),
-                counters,
+                metrics,
+                since: SystemTime::now(),
                 address: OnceLock::new(),
+                closed_spaces: Mutex::default(),
                 is_draining: AtomicBool::new(false),
                 stop: CancellationToken::new(),
                 tasks: TaskTracker::new(),
@@ -151,6 +180,11 @@ impl Hub {
             tasks.spawn(keeper::keep_log(hub.clone(), upkeep, stop.clone()));
         }
         Ok(hub)
+    }
+
+    /// Decides on whose behalf callers act, and what these may, by these identities.
+    pub(crate) fn know(&self, identities: Identities) {
+        self.core().identities = Some(identities);
     }
 
     /// Waits until the hub fails, and returns the reason: the process has to end then, and to restart from its disk.
@@ -266,20 +300,8 @@ impl Hub {
         self.shared.log
     }
 
-    pub(crate) fn counters(&self) -> &Counters {
-        &self.shared.counters
-    }
-
-    pub(crate) fn gauges(&self) -> Gauges {
-        let core = self.core();
-        Gauges {
-            agents: core.state.registry.len(),
-            tasks: core.state.tasks.len(),
-            mailboxes: core.state.mailboxes.len(),
-            streams: core.sessions.len(),
-            bodies: core.state.mailboxes.bodies.bytes(),
-            accepts: self.commits().latest().admit().is_ok(),
-        }
+    pub(crate) fn metrics(&self) -> &Arc<Metrics> {
+        &self.shared.metrics
     }
 
     /// Locks the state; the changes under one guard are one group of the log.
@@ -296,7 +318,11 @@ impl Hub {
     pub(crate) fn try_core(&self) -> Option<Locked<'_>> {
         #[cfg(test)]
         self.shared.locks.fetch_add(1, Ordering::Relaxed);
-        Locked::new(&self.shared.core, &self.shared.failure)
+        Locked::new(
+            &self.shared.core,
+            &self.shared.failure,
+            &self.shared.metrics.lock_hold,
+        )
     }
 
     pub(crate) fn publish(
@@ -310,7 +336,7 @@ impl Hub {
             .core()
             .publish(caller, body, routing, repetition, Now::read());
         if result.is_err() {
-            self.shared.counters.refused.inc();
+            self.shared.metrics.refused.inc();
         }
         result
     }
@@ -331,12 +357,15 @@ impl Hub {
     pub(crate) async fn connect(
         &self,
         caller: &Caller,
+        kind: Kind,
         hello: Hello,
         claims: &[(u32, Position)],
     ) -> Result<Session, Error> {
         self.admit()?;
         let claims = hello::claims(claims);
-        let opened = self.core().connect(caller, hello, claims, Now::read())?;
+        let opened = self
+            .core()
+            .connect(caller, kind, hello, claims, Now::read())?;
         let mut session = self.session(caller, opened);
         session.open().await?;
         Ok(session)

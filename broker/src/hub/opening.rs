@@ -1,5 +1,8 @@
 //! Opening and closing of streams, and the return of their mail.
 
+use std::collections::VecDeque;
+
+use agenthub_access::Action;
 use agenthub_proto::agenthub::{EventKind, Hello};
 use uuid::Uuid;
 
@@ -13,14 +16,14 @@ use super::{
     sessions::{Kind, Opened},
 };
 use crate::{
-    Error,
-    access::{Call, decide},
-    caller::Caller,
+    Caller, Error,
+    access::{Call, decide, may},
     filter::Filter,
     id::{AgentId, InstanceId, MailboxId, SessionId, Version},
     limits,
+    log::Position,
     mailbox::{Mail, Reclaiming},
-    mailboxes::Lifetime,
+    mailboxes::{Lifetime, Observed},
     presence::Card,
     state::State,
     tasks::Known,
@@ -34,8 +37,29 @@ pub(crate) struct StreamRequest {
     pub(crate) filter: Filter,
     /// Position to reread from, exclusive.
     pub(crate) after: String,
-    /// True to receive the events of all agents.
-    pub(crate) observes: bool,
+    /// Events to receive besides those for the agent.
+    pub(crate) observes: Option<Observed>,
+    /// At most this many of the log's latest records are reread, and the directory is not shown first; 0 sets no bound.
+    pub(crate) recent: u32,
+}
+
+/// Beginning of a stream's events. A position may be empty.
+#[derive(Clone, Copy, Debug)]
+enum Begins<'a> {
+    After(&'a str),
+    /// At most this many records before the end, or later.
+    Recent(&'a str, u32),
+}
+
+/// Checks whether a caller may see what a subscription shows beside the mail of its agent.
+fn may_see(caller: &Caller, filter: &Filter, observes: bool) -> Result<(), Error> {
+    if observes {
+        may(caller, Action::SeeEvents)?;
+    }
+    match filter.takes(EventKind::AgentCard) {
+        true => may(caller, Action::SeeDirectory),
+        false => Ok(()),
+    }
 }
 
 impl Core {
@@ -52,13 +76,20 @@ impl Core {
             filter,
             after,
             observes,
+            recent,
         } = request;
         decide(call, caller, "")?;
         limits::required("agent_id", &agent)?;
         limits::agent_id("agent_id", &agent)?;
+        self.may_be(caller, &agent)?;
+        may_see(caller, &filter, observes.is_some())?;
         filter.check()?;
-        self.check_room(1)?;
-        let backlog = self.backlog(&agent, &filter, &after, observes)?;
+        self.check_room(Kind::ServerStream, 1)?;
+        let begins = match recent {
+            0 => Begins::After(&after),
+            most => Begins::Recent(&after, most),
+        };
+        let backlog = self.backlog(&agent, &filter, begins, observes.clone())?;
         let begins_after = backlog.as_ref().map_or(self.delivered(), |b| b.after);
 
         let instance = InstanceId::from(format!("stream-{}", Uuid::new_v4().simple()));
@@ -71,11 +102,12 @@ impl Core {
             lifetime: Lifetime::Stream(instance.clone()),
             filter,
             ordered: false,
+            shows_directory: recent == 0,
         };
         let mut claiming = Vec::new();
         let Step { mailbox, claims } = self.subscribe(caller, &agent, wanted, &mut claiming, now);
-        if observes {
-            self.state.mailboxes.observe(mailbox);
+        if let Some(observed) = observes {
+            self.state.mailboxes.observe(mailbox, observed);
         }
         // The client cannot send its version: the version registered last is assumed.
         let version = self.state.registry.get(&agent);
@@ -97,19 +129,32 @@ impl Core {
         &self,
         agent: &AgentId,
         filter: &Filter,
-        after: &str,
-        observes: bool,
+        begins: Begins<'_>,
+        observes: Option<Observed>,
     ) -> Result<Option<Backlog>, Error> {
-        if after.is_empty() {
-            return Ok(None);
-        }
+        let (log, upto) = (self.log.id(), self.delivered());
+        let mut cards = VecDeque::new();
+        let after = match begins {
+            Begins::After("") => return Ok(None),
+            Begins::After(after) => log.position(after)?,
+            Begins::Recent(after, most) => {
+                let earliest = Position(upto.0.saturating_sub(most.into()));
+                // A position of an earlier log is before all records of this one.
+                let after = log.position(after).ok();
+                let latest = &self.latest_cards;
+                cards = latest.taken(filter, observes.as_ref(), (after, upto));
+                after.map_or(earliest, |after| after.max(earliest))
+            }
+        };
         Ok(Some(Backlog {
             agent: agent.clone(),
             filter: filter.clone(),
             observes,
-            after: self.log.id().position(after)?,
-            upto: self.delivered(),
+            is_recent: matches!(begins, Begins::Recent(..)),
+            after,
+            upto,
             next: None,
+            cards,
         }))
     }
 
@@ -118,6 +163,7 @@ impl Core {
     pub(crate) fn connect(
         &mut self,
         caller: &Caller,
+        kind: Kind,
         hello: Hello,
         mut claims: Vec<Reclaiming>,
         now: Now,
@@ -130,14 +176,18 @@ impl Core {
             registration,
             subscriptions,
         } = hello::read(hello)?;
+        self.may_be(caller, &agent)?;
+        for wanted in &subscriptions {
+            may_see(caller, &wanted.filter, false)?;
+        }
         let registers = match &registration {
             Some(registration) => {
                 let (change, place) = self.check_registration(registration, Some(&instance))?;
-                self.is_news(registration, change, place)
+                self.is_news(caller, registration, change, place)
             }
             None => false,
         };
-        self.check_room(subscriptions.len())?;
+        self.check_room(kind, subscriptions.len())?;
         // A peer whose hello changes nothing is admitted on a full disk too.
         if registers || subscriptions.iter().any(|w| self.declares(&agent, w)) {
             self.admit()?;
@@ -167,7 +217,7 @@ impl Core {
         self.close_mailboxes(&agent, dropped.collect(), now);
         claims.resize_with(mailboxes.len(), Reclaiming::default);
         let reclaiming = mailboxes.iter().copied().zip(claims).collect();
-        let opened = self.insert_session(Kind::Connect, agent, instance, version, mailboxes);
+        let opened = self.insert_session(kind, agent, instance, version, mailboxes);
         let mut opened = Opened {
             claiming,
             reclaiming,
@@ -218,12 +268,12 @@ impl Core {
     }
 
     /// Checks that another stream with this many subscriptions may open.
-    fn check_room(&self, subscriptions: usize) -> Result<(), Error> {
+    fn check_room(&self, kind: Kind, subscriptions: usize) -> Result<(), Error> {
         self.check_held()?;
         let (streams, mailboxes) = (self.settings.streams, self.settings.mailboxes);
-        if self.sessions.len() >= streams {
+        if kind != Kind::OwnConnect && self.sessions.of_peers() >= streams {
             return Err(Error::ResourceExhausted(format!(
-                "{streams} streams are open, and that is all there may be"
+                "{streams} streams are open, and that is all there may be: try again once others have ended theirs"
             )));
         }
         if self.state.mailboxes.len() + subscriptions > mailboxes {
@@ -247,7 +297,8 @@ impl Core {
         }
         let (agent, instance) = (&closed.agent, &closed.instance);
         if closed.is_present {
-            self.presence.lose_stream(agent, instance, now.instant);
+            let at = (now.instant, now.time);
+            self.presence.lose_stream(agent, instance, at);
         }
         if closed.kind == Kind::ServerStream {
             // Its client cannot resume it, only open another one; its presence lasts, its mail does not.

@@ -8,7 +8,10 @@ use std::{
 
 use crate::{id::OrderKey, log::Position, routing::Route, segment::Segment, state::Delivering};
 
-use super::held::{Held, Waiting};
+use super::{
+    coming::{Coming, Expected},
+    held::{Held, Waiting},
+};
 
 /// Unlogged events.
 #[derive(Debug)]
@@ -16,6 +19,7 @@ pub(super) struct Passing {
     pub(super) segment: Arc<Segment>,
     pub(super) route: Route,
     pub(super) how: Delivering,
+    pub(super) expected: Option<Box<Expected>>,
 }
 
 /// Overhead of each segment, in bytes.
@@ -47,6 +51,8 @@ pub(super) struct Pending {
     ready: VecDeque<Passing>,
     /// Bytes of unlogged events.
     bytes: usize,
+    /// Bytes of all events.
+    coming: Coming,
     /// Deliveries indexed so far.
     #[cfg(test)]
     pub(super) looks: usize,
@@ -58,12 +64,23 @@ impl Pending {
         self.bytes
     }
 
+    /// Bytes of all events that wait, by the owners of their recipients.
+    pub(super) fn coming(&self) -> &Coming {
+        &self.coming
+    }
+
+    /// Number of deliveries that wait.
+    pub(super) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Held> {
         self.queue.iter()
     }
 
     pub(super) fn push(&mut self, held: Held) {
         self.bytes += held.bytes;
+        self.coming.add(held.expected.as_deref());
         self.queue.push_back(held);
     }
 
@@ -86,6 +103,7 @@ impl Pending {
 
     /// Adds unlogged events, to leave right after a delivery; at once without one.
     pub(super) fn pass(&mut self, passing: Passing, ahead: Option<Ahead>) {
+        self.coming.add(passing.expected.as_deref());
         let ahead = ahead.map(|Ahead(number)| index(self.first, number));
         match ahead.and_then(|index| self.queue.get_mut(index)) {
             Some(held) => {
@@ -101,6 +119,7 @@ impl Pending {
     /// The next delivery, if its record is durable.
     pub(super) fn next(&mut self, safe: Position) -> Option<Waiting> {
         if let Some(passing) = self.ready.pop_front() {
+            self.coming.remove(passing.expected.as_deref());
             return Some(Waiting::Passing(passing));
         }
         self.next_if(|held| held.until <= safe)
@@ -121,6 +140,7 @@ impl Pending {
         }
         self.first += 1;
         self.bytes -= held.bytes;
+        self.coming.remove(held.expected.as_deref());
         self.ready.extend(held.followers);
         Some(held.what)
     }

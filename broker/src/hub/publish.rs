@@ -1,8 +1,11 @@
 //! Publishing: check, decide, record.
 
+mod hub_keys;
 mod logged;
 mod message;
 mod passing;
+mod quotas;
+mod rights;
 mod run;
 mod update;
 
@@ -17,9 +20,8 @@ use prost::Message as _;
 
 use super::core::{Core, Draft, Now};
 use crate::{
-    Error,
+    Caller, Error,
     access::{Call, decide},
-    caller::Caller,
     dedupe::{self, Fingerprint, Key, Known, PublishOutcome},
     event_id,
     id::{Address, OrderKey},
@@ -145,8 +147,8 @@ impl Core {
     pub(crate) fn publish(
         &mut self,
         caller: &Caller,
-        body: Body,
-        routing: AgentEventMetadata,
+        mut body: Body,
+        mut routing: AgentEventMetadata,
         repetition: Repetition,
         now: Now,
     ) -> Result<Receipt, Error> {
@@ -156,6 +158,7 @@ impl Core {
             Body::Artifact(_) => Call::PublishTaskArtifact,
         };
         decide(call, caller, &routing.namespace)?;
+        self.may_be(caller, &routing.from_agent_id)?;
         let is_memory = body.may_be_lost(&routing);
         match is_memory {
             true => self
@@ -165,6 +168,11 @@ impl Core {
             false => self.admit(),
         }?;
         body.check()?;
+        if let Body::Message(message) = &mut body
+            && !caller.is_unrestricted()
+        {
+            hub_keys::remove_reserved(message);
+        }
         limits::routing(&routing)?;
         let deliver_at = routing.deliver_at.as_ref().and_then(system_time);
         if deliver_at.is_some_and(|at| at > now.time + limits::DELIVERY_AHEAD) {
@@ -187,6 +195,11 @@ impl Core {
                 });
             }
         }
+        // Statuses and artifacts are told on behalf of nobody.
+        if !matches!(body, Body::Message(_)) {
+            routing.on_behalf_of.clear();
+        }
+        routing.chain.clear();
         match body {
             Body::Message(message) => {
                 self.publish_message(caller, message, routing, known, is_memory, now)
@@ -243,11 +256,11 @@ impl Core {
     ) -> Result<Receipt, Error> {
         let event_id = draft.event.event_id.clone();
         if is_memory {
-            self.counters.events.inc();
+            self.metrics.events.inc();
             let event: Arc<Sealed> = Arc::new(draft.event.into());
             let order = OrderKey::of(event.context_id(), event.task_id(), event.sender());
             let ahead = self.held.last_of(&order);
-            self.pass(Arc::new(Segment::of(event)), draft.route, ahead);
+            self.pass(Arc::new(Segment::of(event)), draft.route, ahead, now);
             return Ok(Receipt {
                 event_id,
                 position: String::new(),

@@ -1,11 +1,14 @@
 //! Registration of agents and the choice of the current card. The decision itself is in `current_card.rs`.
 
-use agenthub_proto::event::{card_change, timestamp};
+use agenthub_access::Action;
+use agenthub_proto::{
+    a2a::AgentCard,
+    event::{card_change, timestamp},
+};
 
 use super::core::{Core, Now, hub};
 use crate::{
-    Error,
-    caller::Caller,
+    Caller, Error, access,
     current_card::{Holder, Place, place, successor},
     id::{AgentId, InstanceId, Version},
     log::{Entry, Registration},
@@ -48,6 +51,7 @@ impl Core {
     /// True if a registration must be recorded.
     pub(super) fn is_news(
         &self,
+        caller: &Caller,
         registration: &Registration,
         change: Change,
         place: Place,
@@ -57,9 +61,31 @@ impl Core {
         let current = || known.map(|known| known.latest());
         let beside = || known?.card(Some(&card.version.as_str().into()));
         match place {
-            Place::Current => change != Change::Nothing || current() != Some(card),
+            Place::Current => {
+                change != Change::Nothing || current() != Some(card) || self.claims(caller, card)
+            }
             Place::Beside => beside() != Some(card),
         }
+    }
+
+    /// True if the agent belongs to nobody, and to this caller from now on.
+    fn claims(&self, caller: &Caller, card: &AgentCard) -> bool {
+        access::owner(&caller.principal).is_some()
+            && self.state.registry.owner(&card.name).is_none()
+    }
+
+    /// Checks whether a caller may act as an agent.
+    ///
+    /// # Errors
+    ///
+    /// See [`access::may`].
+    pub(crate) fn may_be(&self, caller: &Caller, agent: &str) -> Result<(), Error> {
+        // The way of every call of a hub without identities.
+        if caller.is_unrestricted() {
+            return Ok(());
+        }
+        let owner = self.state.registry.owner(agent);
+        access::may(caller, Action::Be { id: agent, owner })
     }
 
     /// Registers or updates an agent. Returns whether watchers were notified.
@@ -71,7 +97,7 @@ impl Core {
         now: Now,
     ) -> Result<bool, Error> {
         let (change, place) = self.check_registration(&registration, instance)?;
-        let is_news = self.is_news(&registration, change, place);
+        let is_news = self.is_news(caller, &registration, change, place);
         if is_news {
             self.admit()?;
         }

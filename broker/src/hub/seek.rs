@@ -11,9 +11,8 @@ use super::{
     mailboxes_admin::no_mailbox,
 };
 use crate::{
-    Error,
+    Caller, Error,
     access::{Call, decide},
-    caller::Caller,
     id::{Address, AgentId, MailboxId},
     limits,
     log::{Again, Entry, Position, Record},

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agenthub_proto::agenthub::AgentEventMetadata;
+use agenthub_proto::agenthub::{Ack, AgentEventMetadata};
 use tokio::task::yield_now;
 
 use super::{
@@ -10,10 +10,10 @@ use super::{
     locked::Locked,
 };
 use crate::{
-    Error,
-    caller::Caller,
+    Caller, Error,
     id::{AgentId, SessionId},
     log::Position,
+    tasks::Spent,
 };
 
 /// An open stream. Dropping it closes it.
@@ -33,6 +33,10 @@ impl Session {
     /// The position after which its events begin.
     pub(crate) fn begins_after(&self) -> String {
         self.hub.log().token(self.opened.begins_after)
+    }
+
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.caller
     }
 
     pub(crate) fn agent(&self) -> &AgentId {
@@ -116,6 +120,23 @@ impl Together<'_> {
         result
     }
 
+    /// Charges who sent the message that is acknowledged for the models that were used for it.
+    pub(crate) fn charge(&mut self, ack: &Ack, spent: Spent) {
+        let log = self.session.hub.log();
+        let (caller, id) = (&self.session.caller, self.session.id());
+        for token in &ack.position {
+            let position = log.position(token).ok();
+            let asked_by = position.and_then(|at| self.core.asked_by(id, ack.subscription, at));
+            if let Some(principal) = asked_by {
+                let charged = self.core.charge(caller, &principal, spent, Now::read());
+                if let Err(error) = charged {
+                    tracing::warn!(principal, %error, "the use of models for a message is not counted");
+                }
+                return;
+            }
+        }
+    }
+
     /// Counts a refused publish that was not decoded.
     pub(crate) fn refuse_publish(&self, error: Error) -> Result<Receipt, Error> {
         self.refused(1);
@@ -142,7 +163,7 @@ impl Together<'_> {
     }
 
     fn refused(&self, count: usize) {
-        let refused = &self.session.hub.shared.counters.refused;
+        let refused = &self.session.hub.shared.metrics.refused;
         refused.inc_by(count as u64);
     }
 

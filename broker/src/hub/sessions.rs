@@ -18,11 +18,19 @@ const CANCELS: usize = 10_000;
 
 /// Kind of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// An agent's lifeline: the instance outlives it.
     Connect,
+    /// A lifeline of a part of this process. Not counted against the limit on streams.
+    OwnConnect,
     /// A stream of an older client: everything ends with it.
     ServerStream,
+}
+
+impl Kind {
+    fn is_lifeline(self) -> bool {
+        self != Self::ServerStream
+    }
 }
 
 #[derive(Debug)]
@@ -60,6 +68,8 @@ struct Streams {
 pub(crate) struct Sessions {
     open: Table<SessionId, Open>,
     by_agent: Table<AgentId, Streams>,
+    /// Number of those of this process's own parts.
+    own: usize,
     next: u64,
 }
 
@@ -102,6 +112,11 @@ impl Sessions {
         self.open.len()
     }
 
+    /// Number of open streams that count for the limit.
+    pub(crate) fn of_peers(&self) -> usize {
+        self.open.len() - self.own
+    }
+
     /// True if an agent can be reached outside its mailbox's order.
     pub(crate) fn has_lifeline(&self, agent: &AgentId) -> bool {
         self.by_agent.get(agent).is_some_and(|s| s.lifelines > 0)
@@ -110,7 +125,7 @@ impl Sessions {
     /// Tells every lifeline of an agent that a task has ended, or is to end.
     pub(crate) fn cancel(&mut self, agent: &AgentId, cancel: &Cancel) {
         self.each_of(agent, |open| {
-            if open.kind != Kind::Connect {
+            if !open.kind.is_lifeline() {
                 return;
             }
             if open.cancels.len() >= CANCELS {
@@ -160,11 +175,12 @@ impl Sessions {
 
     pub(super) fn remove(&mut self, session: SessionId) -> Option<Open> {
         let open = self.open.remove(&session)?;
+        self.own -= usize::from(open.kind == Kind::OwnConnect);
         if let Some(streams) = self.by_agent.get_mut(&open.agent) {
             if let Ok(index) = streams.ids.binary_search(&session) {
                 streams.ids.remove(index);
             }
-            streams.lifelines -= usize::from(open.kind == Kind::Connect);
+            streams.lifelines -= usize::from(open.kind.is_lifeline());
             if streams.ids.is_empty() {
                 self.by_agent.remove(&open.agent);
             }
@@ -193,7 +209,8 @@ impl Sessions {
         let id = SessionId(self.next);
         let streams = self.by_agent.entry(open.agent.clone()).or_default();
         streams.ids.push(id);
-        streams.lifelines += usize::from(open.kind == Kind::Connect);
+        streams.lifelines += usize::from(open.kind.is_lifeline());
+        self.own += usize::from(open.kind == Kind::OwnConnect);
         self.open.insert(id, open);
         id
     }

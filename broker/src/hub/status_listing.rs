@@ -28,6 +28,11 @@ impl Hub {
                 "by_status lists the tasks of one assignee: give agent_id, and assigned".to_owned(),
             ));
         }
+        if !request.extents.is_empty() {
+            return Err(Error::InvalidArgument(
+                "by_status lists tasks of all extents: leave out extents, or by_status".to_owned(),
+            ));
+        }
         let token = given(&request.page_token);
         let before = token
             .map(|token| Place::of_token(&token).ok_or_else(|| unknown_token(&token)))
@@ -35,6 +40,7 @@ impl Hub {
         let mut query = StatusQuery {
             agent: AgentId::from(request.agent_id.as_str()),
             context: given(&request.context_id),
+            initiator: given(&request.on_behalf_of),
             states: known(&request.states, "states", |n| TaskState::try_from(n).ok())?,
             since: request.status_since.map(Nanos::of),
             before,

@@ -1,9 +1,12 @@
 //! Storage of the log, and the state that a hub reads from it at the start.
 
+use std::sync::Arc;
+
 use futures_util::future::BoxFuture;
 
 use crate::{
     log::{EventLog, MemoryLog, OpenError, Options, SqliteLog, Upkeep},
+    metrics::LogMetrics,
     settings::{Settings, Storage},
     snapshot::{Folding, Moment},
     state::State,
@@ -23,7 +26,7 @@ pub(super) struct Opening {
 /// # Errors
 ///
 /// [`OpenError`] if it cannot be opened or is damaged.
-pub(super) fn open(settings: &Settings) -> Result<Opening, OpenError> {
+pub(super) fn open(settings: &Settings, metrics: &Arc<LogMetrics>) -> Result<Opening, OpenError> {
     let (records, bytes) = (settings.log_events, settings.log_bytes);
     match &settings.storage {
         Storage::Memory => {
@@ -37,7 +40,10 @@ pub(super) fn open(settings: &Settings) -> Result<Opening, OpenError> {
             })
         }
         Storage::Folder(folder) => {
-            let options = Options::default();
+            let options = Options {
+                metrics: metrics.clone(),
+                ..Options::default()
+            };
             let mut folding = Folding::new(settings, Moment::now());
             let log = SqliteLog::open(folder, &options, |found| folding.take(found))?;
             let state = folding.finish();

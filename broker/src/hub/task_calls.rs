@@ -4,14 +4,13 @@ use std::collections::HashMap;
 
 use agenthub_proto::{
     a2a::{Task, TaskState},
-    agenthub::{ListTasksRequest, ListTasksResponse},
+    agenthub::{ListTasksRequest, ListTasksResponse, TaskExtent},
 };
 
 use super::{Hub, cancelling::Stopped, core::Now};
 use crate::{
-    Error,
+    Caller, Error,
     access::{Call, decide},
-    caller::Caller,
     filter::known,
     id::{AgentId, TaskId},
     limits,
@@ -48,7 +47,7 @@ impl Hub {
         limits::required("task_id", id)?;
         let (content, as_of, is_durable) = {
             let core = self.core();
-            let known = core.state.tasks.get(id).ok_or_else(task_not_found)?;
+            let known = core.visible(caller, id).ok_or_else(task_not_found)?;
             // Its last change is durable, and so is what became of it by then: later records of others need not be.
             let safe = core.safe();
             let is_durable = known.changed_at().is_some_and(|at| at <= safe);
@@ -138,7 +137,8 @@ impl Hub {
         limits::required("task_id", id)?;
         limits::size("reason", reason.len())?;
         let mut core = self.core();
-        let entry = core.state.tasks.get(id).ok_or_else(task_not_found)?;
+        let entry = core.visible(caller, id).ok_or_else(task_not_found)?;
+        core.may_cancel(caller, entry)?;
         if entry.is_terminal() {
             return Err(Error::FailedPrecondition(format!(
                 "the task has ended ({}): it cannot be cancelled",
@@ -159,17 +159,35 @@ impl Hub {
         request: &ListTasksRequest,
     ) -> Result<ListTasksResponse, Error> {
         decide(Call::ListTasks, caller, "")?;
+        let sees_all = self.sees_all(caller, request)?;
+        if !sees_all && (request.by_status || request.count) {
+            return Err(Error::PermissionDenied(format!(
+                "\"{}\" may count, and list by status, only tasks of an agent that it may be, and those on its own behalf: give agent_id or on_behalf_of; others need see:all-tasks",
+                caller.principal
+            )));
+        }
         if request.by_status {
             return self.list_by_status(request).await;
         }
         let before = given(&request.page_token)
             .map(|token| u64::from_str_radix(&token, 16).map_err(|_| unknown_token(&token)))
             .transpose()?;
+        let own = match sees_all {
+            true => None,
+            false => self.core().own(caller),
+        };
         let mut query = Query {
             agent: given(&request.agent_id).map(AgentId::from),
             assigned: request.assigned,
             context: given(&request.context_id),
+            initiator: given(&request.on_behalf_of),
+            own,
             states: known(&request.states, "states", |n| TaskState::try_from(n).ok())?,
+            extents: known(&request.extents, "extents", |n| {
+                TaskExtent::try_from(n)
+                    .ok()
+                    .filter(|extent| *extent != TaskExtent::Unspecified)
+            })?,
             before,
             limit: page_limit(request.page_size)?,
         };
@@ -189,8 +207,13 @@ impl Hub {
             tasks.list(&query)
         };
         let (contents, next) = self.page(before, list).await;
+        let mut tasks = self.read(contents).await?;
+        if !sees_all {
+            let core = self.core();
+            tasks.retain(|task| core.visible(caller, &task.id).is_some());
+        }
         Ok(ListTasksResponse {
-            tasks: self.read(contents).await?,
+            tasks,
             next_page_token: next.map(|n| format!("{n:x}")).unwrap_or_default(),
             total_size,
         })

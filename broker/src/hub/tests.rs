@@ -7,6 +7,8 @@ mod directory;
 mod failing;
 mod fold;
 mod full;
+mod load;
+mod online;
 mod orphans;
 mod passing;
 mod portions;
@@ -38,13 +40,12 @@ use super::{
     outgoing::{End, Outgoing},
     publish::{Body, Receipt, Repetition},
     seek::Seek,
-    sessions::Opened,
+    sessions::{Kind, Opened},
 };
 use crate::{
-    Error,
+    Caller, Error,
     access::Call,
     bodies::Bodies,
-    caller::Caller,
     filter::Filter,
     id::SessionId,
     log::{
@@ -52,7 +53,7 @@ use crate::{
         Registration,
     },
     mailbox::Batch,
-    metrics::Counters,
+    metrics::Metrics,
     sealed::Sealed,
     settings::Settings,
     snapshot,
@@ -156,12 +157,7 @@ impl Bench {
             records: log.records.clone(),
             commits: log.commits.clone(),
             is_stalled: log.is_stalled.clone(),
-            core: Core::new(
-                settings,
-                Arc::new(Counters::default()),
-                Box::new(log),
-                state,
-            ),
+            core: Core::new(settings, Arc::new(Metrics::default()), Box::new(log), state),
             now: Now {
                 instant: Instant::now(),
                 time: SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000),
@@ -196,15 +192,16 @@ impl Bench {
 
     /// The state, with all earlier deliveries made, and given-up mail processed.
     fn core(&mut self) -> &mut Core {
-        self.core.end_group(self.now);
+        let now = self.now;
+        self.core.end_group(|| now);
         loop {
             let positions = self.core.giving_up.to_read();
             if positions.is_empty() {
                 return &mut self.core;
             }
             let found = self.events_at(&positions);
-            self.core.bury_read(&positions, &found, self.now);
-            self.core.end_group(self.now);
+            self.core.bury_read(&positions, &found, now);
+            self.core.end_group(|| now);
         }
     }
 
@@ -266,7 +263,9 @@ impl Bench {
             ..Default::default()
         };
         let caller = Caller::anonymous();
-        let opened = self.core.connect(&caller, hello, Vec::new(), self.now);
+        let opened = self
+            .core
+            .connect(&caller, Kind::Connect, hello, Vec::new(), self.now);
         self.open(opened.expect("a good hello"))
     }
 
@@ -286,7 +285,8 @@ impl Bench {
             agent: agent.into(),
             filter: Filter::kinds(kinds),
             after: String::new(),
-            observes: false,
+            observes: None,
+            recent: 0,
         };
         self.core
             .open_stream(&Caller::anonymous(), request, self.now)

@@ -30,7 +30,7 @@ const INSTANCES_AT_ONCE: usize = 32;
 impl Core {
     /// Does due work, within the limits of one acquisition of the lock. Returns whether some is left.
     pub(crate) fn tick(&mut self, now: Now) -> bool {
-        self.go_on_giving_up(now);
+        self.go_on_giving_up(|| now);
         let is_behind = self.giving_up.is_behind();
         if !is_behind {
             let undelivered = self.state.mailboxes.tick(AT_ONCE, now.instant);

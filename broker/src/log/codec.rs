@@ -14,10 +14,13 @@ use self::{
     tries::{SupersededRecord, TriedRecord, TryRecord},
 };
 use super::{Entry, Position, Registration, Try};
-use crate::filter::Filter;
+use crate::{filter::Filter, tasks::Spent};
 
-/// Format version of written records, and the newest that can be read.
-pub(crate) const FORMAT: u32 = 3;
+/// The newest format version that can be read.
+pub(crate) const FORMAT: u32 = 4;
+
+/// Format version of records that earlier releases read, too.
+const COMMON: u32 = 3;
 
 /// Error: the bytes are not a record that this release can read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,6 +49,7 @@ pub(crate) fn kind(entry: &Entry) -> i64 {
         Entry::Superseded { .. } => 10,
         Entry::Unsubscribed { .. } => 11,
         Entry::Present { .. } => 12,
+        Entry::Charged { .. } => 13,
     }
 }
 
@@ -114,9 +118,18 @@ pub(crate) fn encode(entry: &Entry) -> Vec<u8> {
             task: task.to_string(),
             instances: instances.iter().map(ToString::to_string).collect(),
         }),
+        Entry::Charged { principal, spent } => EntryKind::Charged(ChargedRecord {
+            principal: principal.clone(),
+            tokens: spent.tokens,
+            cost_micros: spent.cost_micros,
+        }),
+    };
+    let format = match entry {
+        Entry::Charged { .. } => FORMAT,
+        _ => COMMON,
     };
     EntryRecord {
-        format: FORMAT,
+        format,
         what: Some(what),
     }
     .encode_to_vec()
@@ -183,6 +196,13 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Unreadable> {
                 name: r.name,
                 tries: r.tries.into_iter().map(Try::from).collect(),
             },
+            EntryKind::Charged(r) => Entry::Charged {
+                principal: r.principal,
+                spent: Spent {
+                    tokens: r.tokens,
+                    cost_micros: r.cost_micros,
+                },
+            },
             EntryKind::Superseded(r) => Entry::Superseded {
                 agent: r.agent.into(),
                 task: r.task.into(),
@@ -196,7 +216,10 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Entry, Unreadable> {
 struct EntryRecord {
     #[prost(uint32, tag = "1")]
     format: u32,
-    #[prost(oneof = "EntryKind", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13")]
+    #[prost(
+        oneof = "EntryKind",
+        tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14"
+    )]
     what: Option<EntryKind>,
 }
 
@@ -227,6 +250,18 @@ enum EntryKind {
     Unsubscribed(UnsubscribedRecord),
     #[prost(message, tag = "13")]
     Present(PresentRecord),
+    #[prost(message, tag = "14")]
+    Charged(ChargedRecord),
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ChargedRecord {
+    #[prost(string, tag = "1")]
+    principal: String,
+    #[prost(uint64, tag = "2")]
+    tokens: u64,
+    #[prost(uint64, tag = "3")]
+    cost_micros: u64,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -13,7 +13,9 @@ use agenthub_proto::{
 use uuid::Uuid;
 
 use super::*;
-use crate::{dead_letters::GivenUp, dedupe::Key, id::Address, routing::Route, sealed::Sealed};
+use crate::{
+    dead_letters::GivenUp, dedupe::Key, id::Address, routing::Route, sealed::Sealed, tasks::Spent,
+};
 
 const NO_BOUND: usize = usize::MAX;
 
@@ -126,6 +128,13 @@ fn entries() -> Vec<Entry> {
             task: "t".into(),
             instances: vec!["i".into()],
         },
+        Entry::Charged {
+            principal: "alice".into(),
+            spent: Spent {
+                tokens: 5,
+                cost_micros: 7,
+            },
+        },
     ]
 }
 
@@ -187,6 +196,7 @@ async fn contract(log: &mut dyn EventLog) -> Vec<Record> {
         let events = events.to_vec();
         Ok(Page { events, upto })
     };
+    assert_eq!(history.oldest(), Ok(Position(0)));
     assert_eq!(history.page(before, upto), page(&events, upto));
     let (last_event, others) = events.split_last().expect("some");
     assert_eq!(history.page(before, last), page(others, last));

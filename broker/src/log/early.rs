@@ -75,6 +75,10 @@ impl EventLog for Early {
         self.log.close()
     }
 
+    fn queued_bytes(&self) -> usize {
+        self.log.queued_bytes()
+    }
+
     fn history(&self) -> Arc<dyn History> {
         self.log.history()
     }

@@ -100,6 +100,14 @@ fn describe(entry: &Entry) -> (&'static str, Value) {
             let what = json!({"agent": &**agent, "task": &**task, "instances": instances});
             ("superseded", what)
         }
+        Entry::Charged { principal, spent } => {
+            let what = json!({
+                "principal": principal,
+                "tokens": spent.tokens,
+                "costMicros": spent.cost_micros,
+            });
+            ("charged", what)
+        }
         Entry::Reread { agent, name, mail } => {
             let mail: Vec<Value> = mail.iter().map(again).collect();
             let what = json!({"agent": &**agent, "name": name, "mail": mail});

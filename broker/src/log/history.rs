@@ -17,6 +17,13 @@ pub(crate) trait History: fmt::Debug + Send + Sync {
     /// if the log cannot be read.
     fn page(&self, after: Position, upto: Position) -> Result<Page, Error>;
 
+    /// The first position after which all events exist.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unavailable`] if the log cannot be read.
+    fn oldest(&self) -> Result<Position, Error>;
+
     /// The events at these positions, in any order. Missing ones are left out.
     ///
     /// # Errors

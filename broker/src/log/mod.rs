@@ -31,6 +31,7 @@ use crate::{
     id::{AgentId, InstanceId, OrderKey, TaskId, Version},
     routing::Route,
     sealed::Sealed,
+    tasks::Spent,
 };
 
 #[cfg(test)]
@@ -46,8 +47,8 @@ pub use retained::RetainedLog;
 pub(crate) use retention::Retention;
 pub use sqlite::Torn;
 pub(crate) use sqlite::{
-    Beside, FILE, Keeping, LogPart, Options, Pages, Reader, Replayed, SeenSegment, Segment,
-    SqliteLog, Unfinished, Upkeep, beside, copy, is_in_use, replay, replay_changes, torn,
+    Beside, FILE, Keeping, LogPart, Options, Pages, QUEUE_BYTES, Reader, Replayed, SeenSegment,
+    Segment, SqliteLog, Unfinished, Upkeep, beside, copy, is_in_use, replay, replay_changes, torn,
 };
 use uuid::Uuid;
 
@@ -145,6 +146,11 @@ pub(crate) trait EventLog: fmt::Debug + Send {
         None
     }
 
+    /// Bytes of records that wait to be durable, as far as that is counted.
+    fn queued_bytes(&self) -> usize {
+        0
+    }
+
     /// Access for rereading durable records.
     fn history(&self) -> Arc<dyn History>;
 }
@@ -219,6 +225,11 @@ pub(crate) enum Entry {
         task: TaskId,
         instances: Vec<InstanceId>,
     },
+    /// Models were used on behalf of a principal, without a task that counts it.
+    Charged {
+        principal: String,
+        spent: Spent,
+    },
 }
 
 /// Delivery attempts of an event that is still in its mailbox.
@@ -262,7 +273,7 @@ impl Entry {
             | Self::Reread { agent, .. }
             | Self::Tried { agent, .. }
             | Self::Superseded { agent, .. } => OrderKey::of("", "", agent),
-            Self::Settled { .. } => OrderKey::of("", "", ""),
+            Self::Settled { .. } | Self::Charged { .. } => OrderKey::of("", "", ""),
         }
     }
 }

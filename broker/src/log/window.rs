@@ -91,6 +91,10 @@ impl History for Window {
         })
     }
 
+    fn oldest(&self) -> Result<Position, Error> {
+        Ok(self.kept().left)
+    }
+
     fn at(&self, positions: &[Position]) -> Result<Vec<(Position, Arc<Sealed>)>, Error> {
         let kept = self.kept();
         let found = positions.iter().filter_map(|position| {

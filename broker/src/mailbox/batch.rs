@@ -116,6 +116,8 @@ pub(crate) struct Batch {
     common: Arc<Common>,
     /// Rank of its last event.
     rank: Rank,
+    /// Time when it came, or was due.
+    since: Instant,
     /// Time when it is given up if it still waits.
     expires: Instant,
     /// Deliveries so far.
@@ -181,14 +183,15 @@ impl Batch {
         segment: Arc<Segment>,
         common: Arc<Common>,
         rank: Rank,
-        expires: Instant,
+        timing: &Timing,
     ) -> Self {
         Self {
             range: 0..u32::try_from(segment.len()).expect("a segment is short"),
             segment,
-            common,
             rank,
-            expires,
+            since: timing.due.map_or(timing.since, |due| due.max(timing.since)),
+            expires: timing.expires,
+            common,
             attempts: 0,
             last: None,
             was_out: false,
@@ -202,7 +205,7 @@ impl Batch {
             serial: 0,
         };
         let segment = Segment::of(mail.event.clone()).into();
-        let batch = Self::new(segment, Arc::new(mail.into()), rank, mail.timing.expires);
+        let batch = Self::new(segment, Arc::new(mail.into()), rank, &mail.timing);
         Self {
             attempts: 1,
             ..batch
@@ -211,6 +214,16 @@ impl Batch {
 
     pub(crate) fn segment(&self) -> &Arc<Segment> {
         &self.segment
+    }
+
+    /// Time when it came, or was due.
+    pub(crate) fn since(&self) -> Instant {
+        self.since
+    }
+
+    /// Number of its deliveries so far.
+    pub(crate) fn attempts(&self) -> u32 {
+        self.attempts
     }
 
     /// True if its bodies are only in the log.
@@ -358,6 +371,7 @@ impl Batch {
             is_directed: common.is_directed,
             is_copy: common.is_copy,
             timing: Timing {
+                since: self.since,
                 due: common.due,
                 expires: self.expires,
             },

@@ -1,5 +1,7 @@
 //! Read access to a mailbox.
 
+use tokio::time::Instant;
+
 use super::{Batch, Mail, Mailbox};
 use crate::log::Position;
 
@@ -21,6 +23,11 @@ impl Mailbox {
     pub(crate) fn waiting_upto(&self, upto: Position) -> impl Iterator<Item = Mail> {
         let logged = self.room.logged().flat_map(Batch::mail);
         logged.take_while(move |mail| mail.position <= Some(upto))
+    }
+
+    /// Time when the oldest waiting mail came, or was due.
+    pub(crate) fn waits_since(&self) -> Option<Instant> {
+        Some(self.room.oldest()?.since())
     }
 
     /// Number of leased events.

@@ -45,6 +45,8 @@ impl Mail {
 /// Time window of a delivery.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timing {
+    /// Time when it came.
+    pub(crate) since: Instant,
     /// Earliest time, if the sender set one.
     pub(crate) due: Option<Instant>,
     /// Time when it is given up if it still waits.
@@ -62,6 +64,7 @@ impl Timing {
             .unwrap_or_default();
         let due = Some(now + wait.saturating_sub(age)).filter(|due| *due > now);
         Self {
+            since: now.checked_sub(age).unwrap_or(now),
             due,
             expires: now + (wait + longest).saturating_sub(age),
         }
@@ -72,6 +75,8 @@ impl Timing {
 #[derive(Clone, Debug)]
 pub(crate) struct Delivery {
     pub(crate) batch: Batch,
+    /// Time that it has waited.
+    pub(crate) waited: Duration,
     /// Mail that another instance had before.
     pub(crate) handed_over: Vec<HandOver>,
 }

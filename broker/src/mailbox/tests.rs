@@ -62,6 +62,7 @@ impl Box {
             is_directed: true,
             is_copy: false,
             timing: Timing {
+                since: self.now,
                 due: None,
                 expires: self.now + LONGEST,
             },

@@ -55,7 +55,7 @@ impl Mailboxes {
     /// True if a mailbox of the route takes events of this kind.
     pub(crate) fn wanted(&self, kind: EventKind, route: &Route, sender: &AgentId) -> bool {
         let takes = |id: &MailboxId| self.takes(*id, kind);
-        self.observers.iter().any(takes)
+        self.observers.keys().any(takes)
             || match route {
                 Route::To(to) => to
                     .iter()
@@ -163,8 +163,10 @@ impl Mailboxes {
         }
         if !self.observers.is_empty() {
             let reached: HashSet<MailboxId> = named.iter().map(|(id, _)| *id).collect();
-            let others = self.observers.iter().filter(|id| !reached.contains(id));
-            named.extend(others.map(|id| (*id, None)));
+            let others = self.observers.iter().filter(|(id, observed)| {
+                !reached.contains(id) && observed.includes(post.sender, to)
+            });
+            named.extend(others.map(|(id, _)| (*id, None)));
         }
         named
     }
@@ -177,6 +179,8 @@ impl Mailboxes {
             && slot.lifetime != Lifetime::Durable
         {
             slot.has_overflowed |= !slot.mailbox.surplus().is_empty();
+            self.loads
+                .count(id, &slot.agent, &slot.mailbox, &mut slot.counted);
         }
         self.wake(id);
     }
@@ -217,6 +221,10 @@ impl Mailboxes {
         let slot = self.slots.get(&id)?;
         let is_in_snapshot = match &post.event.payload {
             Some(Payload::AgentCard(card)) => {
+                let observed = self.observers.get(&id);
+                if observed.is_some_and(|observed| !observed.is_about(&card.agent_id)) {
+                    return None;
+                }
                 let is_shown = self.snapshots.shows(id, &card.agent_id, post.changes);
                 is_shown || id.0 > post.mailboxes
             }
@@ -334,6 +342,7 @@ impl Mailboxes {
     /// Timing of mail that returns to a mailbox.
     pub(crate) fn timing_again(&self, now: Instant) -> Timing {
         Timing {
+            since: now,
             due: None,
             expires: now + self.age,
         }

@@ -1,6 +1,6 @@
 //! Operations of instances on mail.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
@@ -9,6 +9,7 @@ use crate::{
     id::{AgentId, InstanceId, MailboxId, Version},
     log::Position,
     mailbox::{Delivery, Portion, Reclaimed, Reclaiming, Undelivered},
+    sealed::Sealed,
 };
 
 impl Mailboxes {
@@ -56,6 +57,19 @@ impl Mailboxes {
         let ids = self.by_agent.get(agent).into_iter().flatten();
         let mut slots = ids.filter_map(|id| self.slots.get(id));
         slots.any(|slot| slot.mailbox.is_out(position))
+    }
+
+    /// The event at this position, if the instance holds a lease on it.
+    pub(crate) fn leased(
+        &self,
+        id: MailboxId,
+        position: Position,
+        instance: &InstanceId,
+    ) -> Option<Arc<Sealed>> {
+        self.slots
+            .get(&id)?
+            .mailbox
+            .leased_event(position, instance)
     }
 
     /// See [`Mailbox::acknowledge`]. Returns the removed positions.

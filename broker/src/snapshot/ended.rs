@@ -2,7 +2,10 @@
 //! more. Each holds some tasks in the order of their last change, split into a head that a hub reads when it starts and
 //! contents that it reads on demand.
 
-use agenthub_proto::a2a::{Task, TaskState};
+use agenthub_proto::{
+    a2a::{Task, TaskState},
+    agenthub::TaskExtent,
+};
 use prost::Message;
 
 use super::{
@@ -51,6 +54,11 @@ struct HeadRecord {
     /// Time of the status, in nanoseconds after `ended_us`.
     #[prost(sint64, tag = "12")]
     status_after_ns: i64,
+    #[prost(string, tag = "13")]
+    initiator: String,
+    /// Extent of a result that is less than the whole; most have none.
+    #[prost(int32, tag = "14")]
+    extent: i32,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -131,11 +139,16 @@ fn head(ended: Ended) -> HeadRecord {
         id: ended.id,
         context: ended.context,
         task_type: ended.task_type,
+        initiator: ended.initiator,
         requester: ended.requester.to_string(),
         assignee: ended.assignee.map(|a| a.to_string()),
         state: ended.state.into(),
         bytes: ended.bytes,
         changed: ended.changed,
+        extent: match ended.extent {
+            less @ (TaskExtent::Part | TaskExtent::Nothing) => less.into(),
+            TaskExtent::Whole | TaskExtent::Unspecified => 0,
+        },
         ended_us: micros(ended.ended_at),
         status_after_ns: ended
             .status_at
@@ -162,10 +175,12 @@ pub(crate) fn heads(bytes: &[u8]) -> Result<impl Iterator<Item = Result<Ended, S
             id: head.id,
             context: head.context,
             task_type: head.task_type,
+            initiator: head.initiator,
             requester: head.requester.into(),
             assignee: head.assignee.map(Into::into),
             bytes: head.bytes,
             changed: head.changed,
+            extent: TaskExtent::try_from(head.extent).map_err(|e| e.to_string())?,
             ended_at: time(head.ended_us),
             status_at: Nanos(nanos(head.ended_us).wrapping_add(head.status_after_ns)),
             made_by: match head.made_by.is_empty() {

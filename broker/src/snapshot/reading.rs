@@ -8,7 +8,7 @@ use prost::Message;
 use super::{
     ended,
     moment::{Moment, time},
-    records::{LetterRecord, MailRecord, PartKind, PartRecord, TaskRecord},
+    records::{LetterRecord, MailRecord, PartKind, PartRecord, SpentRecord, TaskRecord},
     seen,
 };
 use crate::{
@@ -22,6 +22,7 @@ use crate::{
     sealed::Sealed,
     settings::Settings,
     state::State,
+    tasks::Spent,
 };
 
 /// State in progress: first the kept records, then the parts in their order.
@@ -77,7 +78,7 @@ impl Reading {
                     position: Position(0),
                     time: time(happened.time_us),
                     namespace: String::new(),
-                    principal: String::new(),
+                    principal: happened.principal,
                     order: entry.order(),
                     entry,
                 };
@@ -101,6 +102,18 @@ impl Reading {
             }
             PartKind::Ended(changed) => self.state.tasks.set_stored(changed),
             PartKind::Changes(changes) => self.state.tasks.restore_changes(changes),
+            PartKind::Spent(SpentRecord {
+                day,
+                principal,
+                tokens,
+                cost_micros,
+            }) => {
+                let spent = Spent {
+                    tokens,
+                    cost_micros,
+                };
+                self.state.tasks.restore_spent(day, principal, spent);
+            }
             PartKind::Seen(list) => list.read(&mut self.state.dedupe, self.moment)?,
         }
         Ok(())
@@ -169,6 +182,7 @@ impl Reading {
                 let event = copy.event.ok_or("a copy is empty")?;
                 let order = OrderKey::of(event.context_id(), event.task_id(), event.sender());
                 let timing = Timing {
+                    since: self.moment.instant,
                     due: None,
                     expires: self.moment.instant_at(copy.expires_us),
                 };

@@ -13,7 +13,7 @@ use crate::{dedupe::Secret, tasks};
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct PartRecord {
-    #[prost(oneof = "PartKind", tags = "1, 2, 3, 4, 5, 6, 7, 8")]
+    #[prost(oneof = "PartKind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
     pub(super) what: Option<PartKind>,
 }
 
@@ -39,6 +39,21 @@ pub(super) enum PartKind {
     Ended(u64),
     #[prost(message, tag = "8")]
     Tasks(TaskList),
+    #[prost(message, tag = "9")]
+    Spent(SpentRecord),
+}
+
+/// Use of models by a principal in a day; by all together, if it has no name.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct SpentRecord {
+    #[prost(uint64, tag = "1")]
+    pub(super) day: u64,
+    #[prost(string, tag = "2")]
+    pub(super) principal: String,
+    #[prost(uint64, tag = "3")]
+    pub(super) tokens: u64,
+    #[prost(uint64, tag = "4")]
+    pub(super) cost_micros: u64,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -54,6 +69,9 @@ pub(super) struct HappenedRecord {
     pub(super) time_us: i64,
     #[prost(bytes = "vec", tag = "2")]
     pub(super) entry: Vec<u8>,
+    /// Of a registration: the principal that the agent belongs to.
+    #[prost(string, tag = "3")]
+    pub(super) principal: String,
 }
 
 /// Mail in the mailbox of that name, or mail that waits for a first subscription.

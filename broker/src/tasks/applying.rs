@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use agenthub_proto::{
     a2a::{Artifact, Message, Task, TaskState, TaskStatus},
-    agenthub::{AgentEventMetadata, TaskArtifactUpdateEvent, TaskStatusUpdateEvent},
+    agenthub::{AgentEventMetadata, TaskArtifactUpdateEvent, TaskExtent, TaskStatusUpdateEvent},
     event::{system_time, timestamp},
 };
 use prost::Message as _;
@@ -13,8 +13,10 @@ use super::{
     Tasks,
     entry::{self, Body, Entry},
     status_order::Nanos,
+    used::Spent,
 };
 use crate::{
+    behalf::Behalf,
     id::{AgentId, TaskId},
     log::Position,
 };
@@ -59,9 +61,14 @@ impl Tasks {
             parties: (routing.from_agent_id.as_str().into(), None),
             task_type: message.task_type().to_owned(),
             parent: entry::parent(&routing.parent_task_id),
+            behalf: entry::known(Behalf {
+                principal: routing.on_behalf_of.clone(),
+                chain: routing.chain.clone(),
+            }),
             deadline,
             ended_at: None,
             status_at: Nanos::of(timestamp(time)),
+            extent: TaskExtent::Unspecified,
             made_by: None,
             changed: 0,
             changed_at: Position(0),
@@ -69,16 +76,18 @@ impl Tasks {
         entry.set_metadata("requester", &routing.from_agent_id);
         entry.set_metadata("task_type", message.task_type());
         entry.set_metadata("parent_task_id", &routing.parent_task_id);
+        entry.show_behalf();
         if let Some(deadline) = deadline {
             self.deadlines.insert((deadline, id.clone()));
         }
         if let Some(parent) = &entry.parent {
             self.add_child(&parent.clone(), &id);
         }
+        self.used.opened(entry.initiator());
         self.bytes += entry.weight();
         self.live.insert(id.clone(), entry);
         self.assign(&id, assignee);
-        self.touch(&id);
+        self.place(&id);
         self.make_room();
     }
 
@@ -96,8 +105,9 @@ impl Tasks {
         };
         self.leave_order(&id);
         let Some(entry) = self.live.get_mut(&id) else {
-            return self.touch(&id);
+            return self.place(&id);
         };
+        self.by_change.remove(entry);
         let was_terminal = entry.is_terminal();
         self.bytes -= entry.weight();
         let status = TaskStatus {
@@ -105,18 +115,24 @@ impl Tasks {
             ..status.clone()
         };
         entry.status_at = Nanos::of_status(Some(&status));
-        entry.task_mut().status = Some(status);
+        let task = entry.task_mut();
+        task.status = Some(status);
+        entry.extent = TaskExtent::of_task(task);
         let has_ended = entry.is_terminal() && !was_terminal;
         if has_ended {
             entry.ended_at = Some(time);
             entry.note_usage(update);
+            self.used.closed(entry.initiator());
+            if entry.parent.is_none() {
+                let spent = Spent::told(update);
+                self.used.spend(entry.initiator(), spent, time);
+            }
             entry.encode();
         }
         self.bytes += entry.weight();
         if has_ended {
             let (deadline, assignee) = (entry.deadline, entry.parties.1.clone());
             let parent = entry.parent.clone();
-            self.fresh.insert(entry.changed);
             if let Some(parent) = parent {
                 self.remove_child(&parent, &id);
             }
@@ -128,7 +144,7 @@ impl Tasks {
             }
         }
         self.enter_order(&id);
-        self.touch(&id);
+        self.place(&id);
         self.make_room();
     }
 
@@ -143,12 +159,15 @@ impl Tasks {
         let (Some(entry), Some(artifact)) = (self.live.get_mut(&id), &update.artifact) else {
             return self.touch(&id);
         };
+        self.by_change.remove(entry);
         self.bytes -= entry.weight();
         let added = artifact.encoded_len();
-        let replaced = merge(&mut entry.task_mut().artifacts, artifact, update.append);
+        let task = entry.task_mut();
+        let replaced = merge(&mut task.artifacts, artifact, update.append);
+        entry.extent = TaskExtent::of_task(task);
         entry.bytes = entry.bytes + added - replaced;
         self.bytes += entry.weight();
-        self.touch(&id);
+        self.place(&id);
         self.make_room();
     }
 
@@ -176,18 +195,23 @@ impl Tasks {
         }
     }
 
-    /// Counts a change, of known and unknown tasks: every fold of the same log counts alike, whatever was dropped.
+    /// Counts a change, of known and unknown tasks.
     fn touch(&mut self, id: &TaskId) {
+        if let Some(entry) = self.live.get(id) {
+            self.by_change.remove(entry);
+        }
+        self.place(id);
+    }
+
+    /// Counts a change of a task that has no place by its change yet, or none any more. Every fold of the same log counts alike, whatever was
+    /// dropped.
+    fn place(&mut self, id: &TaskId) {
         self.changes += 1;
         let Some(entry) = self.live.get_mut(id) else {
             return;
         };
-        self.by_change.remove(&entry.changed);
-        if self.fresh.remove(&entry.changed) {
-            self.fresh.insert(self.changes);
-        }
         entry.changed = self.changes;
-        self.by_change.insert(self.changes, id.clone());
+        self.by_change.insert(id, entry);
     }
 }
 

@@ -4,13 +4,14 @@ use std::time::{Duration, SystemTime};
 
 use agenthub_proto::{
     a2a::{Task, TaskState, TaskStatus},
-    agenthub::TaskStatusUpdateEvent,
+    agenthub::{TaskExtent, TaskStatusUpdateEvent},
     json,
 };
 use prost::Message as _;
 
-use super::{known::Content, status_order::Nanos};
+use super::{known::Content, states::Class, status_order::Nanos};
 use crate::{
+    behalf::Behalf,
     dedupe::{Fingerprint, PublishOutcome},
     id::{AgentId, TaskId},
     log::Position,
@@ -27,10 +28,14 @@ pub(crate) struct Entry {
     pub(super) task_type: String,
     /// The parent task.
     pub(super) parent: Option<TaskId>,
+    /// On whose behalf it was asked for, if known.
+    pub(super) behalf: Option<Box<Behalf>>,
     pub(super) deadline: Option<SystemTime>,
     pub(super) ended_at: Option<SystemTime>,
     /// Time of its status.
     pub(super) status_at: Nanos,
+    /// Extent of its result.
+    pub(super) extent: TaskExtent,
     /// Kept as long as the task.
     pub(super) made_by: Option<MadeBy>,
     /// Bytes of its history and artifacts.
@@ -62,12 +67,29 @@ pub(super) fn parent(id: &str) -> Option<TaskId> {
     (!id.is_empty()).then(|| id.into())
 }
 
+/// The behalf that the metadata of a task tell.
+pub(super) fn behalf(task: &Task) -> Option<Box<Behalf>> {
+    known(Behalf {
+        principal: task.on_behalf_of().to_owned(),
+        chain: task.chain(),
+    })
+}
+
+/// The behalf, if anything is known of it.
+pub(super) fn known(behalf: Behalf) -> Option<Box<Behalf>> {
+    (behalf != Behalf::default()).then(|| Box::new(behalf))
+}
+
 impl Entry {
     pub(super) fn state(&self) -> TaskState {
         match &self.body {
             Body::Open(task) => task.state(),
             Body::Ended(ended) => ended.state,
         }
+    }
+
+    pub(super) fn class(&self) -> Class {
+        Class::of(self.state(), self.extent)
     }
 
     pub(super) fn context(&self) -> &str {
@@ -140,6 +162,24 @@ impl Entry {
                 let metadata = self.task_mut().metadata.get_or_insert_default();
                 metadata.fields.insert(key.to_owned(), told.clone());
             }
+        }
+    }
+
+    /// The principal who asked first; empty if nobody is known.
+    pub(super) fn initiator(&self) -> &str {
+        self.behalf.as_ref().map_or("", |behalf| &behalf.principal)
+    }
+
+    /// Shows on whose behalf it was asked for.
+    pub(super) fn show_behalf(&mut self) {
+        let Some(behalf) = self.behalf.clone() else {
+            return;
+        };
+        self.set_metadata("on_behalf_of", &behalf.principal);
+        if !behalf.chain.is_empty() {
+            let metadata = self.task_mut().metadata.get_or_insert_default();
+            let chain = json::to_value(&behalf.chain.into());
+            metadata.fields.insert("chain".to_owned(), chain);
         }
     }
 

@@ -2,11 +2,14 @@
 
 use std::time::{Duration, SystemTime};
 
-use agenthub_proto::a2a::{Task, TaskState};
+use agenthub_proto::{
+    a2a::{Task, TaskState},
+    agenthub::TaskExtent,
+};
 use prost::Message as _;
 
 use super::{entry::Entry, settled::Row};
-use crate::{id::AgentId, log::Position, routing::Parties, task::Standing};
+use crate::{behalf::Behalf, id::AgentId, log::Position, routing::Parties, task::Standing};
 
 /// The task, see the module.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +49,14 @@ impl<'a> Known<'a> {
         match self {
             Self::Live(entry) => entry.state(),
             Self::Settled(row) => row.state,
+        }
+    }
+
+    /// Extent of its result.
+    pub(super) fn extent(self) -> TaskExtent {
+        match self {
+            Self::Live(entry) => entry.extent,
+            Self::Settled(row) => row.extent,
         }
     }
 
@@ -118,6 +129,22 @@ impl<'a> Known<'a> {
         match self {
             Self::Live(entry) => entry.weight(),
             Self::Settled(row) => row.content_len(),
+        }
+    }
+
+    /// On whose behalf it was asked for, if known.
+    pub(crate) fn behalf(self) -> Option<&'a Behalf> {
+        match self {
+            Self::Live(entry) => entry.behalf.as_deref(),
+            Self::Settled(_) => None,
+        }
+    }
+
+    /// The principal on whose behalf it was asked for, as the hub has it; empty if nobody is known.
+    pub(crate) fn initiator(self) -> &'a str {
+        match self {
+            Self::Live(entry) => entry.initiator(),
+            Self::Settled(row) => row.initiator(),
         }
     }
 

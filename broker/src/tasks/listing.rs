@@ -1,13 +1,17 @@
 //! Listings of tasks, latest change first. The number of tasks visited per acquisition of the lock is bounded: a
 //! listing with few matches continues with a token.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::BTreeSet};
 
-use agenthub_proto::a2a::TaskState;
+use agenthub_proto::{a2a::TaskState, agenthub::TaskExtent};
 
 use super::{
     Tasks,
+    by_change::Of,
     known::{Content, Known},
+    latest::latest,
+    settled::Row,
+    states::is_of,
 };
 use crate::{id::AgentId, limits::PAGE_BYTES, steps::step};
 
@@ -21,10 +25,30 @@ pub(crate) struct Query {
     /// The agent is the assignee; otherwise it may be the requester as well.
     pub(crate) assigned: bool,
     pub(crate) context: Option<String>,
+    /// Principal on whose behalf they were asked for.
+    pub(crate) initiator: Option<String>,
+    /// Tasks that the listing is for, unless a context chooses them.
+    pub(crate) own: Option<Own>,
     pub(crate) states: Vec<TaskState>,
+    /// Of completed tasks only those with a result of these extents; empty is all.
+    pub(crate) extents: Vec<TaskExtent>,
     /// Only tasks changed before this: the token of the previous page.
     pub(crate) before: Option<u64>,
     pub(crate) limit: usize,
+}
+
+/// Tasks of a principal: those on its behalf, and those of agents that it may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Own {
+    pub(crate) principal: String,
+    pub(crate) agents: BTreeSet<AgentId>,
+}
+
+impl Own {
+    fn holds(&self, task: Known<'_>) -> bool {
+        let mut parties = task.assignee().into_iter().chain([task.requester()]);
+        task.initiator() == self.principal || parties.any(|agent| self.agents.contains(agent))
+    }
 }
 
 /// A page of a listing in an order of which tokens are places.
@@ -38,42 +62,115 @@ pub(crate) struct Page<Token = u64> {
 }
 
 impl Query {
+    /// True if nothing but states chooses the tasks of all pages.
+    fn is_of_states(&self) -> bool {
+        let Self {
+            agent,
+            context,
+            initiator,
+            own,
+            before,
+            ..
+        } = self;
+        agent.is_none()
+            && context.is_none()
+            && initiator.is_none()
+            && own.is_none()
+            && before.is_none()
+    }
+
     fn takes(&self, task: Known<'_>) -> bool {
         let is_party =
             |a: &AgentId| task.assignee() == Some(a) || !self.assigned && task.requester() == a;
+        let own = self.own.as_ref().filter(|_| self.context.is_none());
         self.agent.as_ref().is_none_or(is_party)
+            && own.is_none_or(|own| own.holds(task))
             && self.context.as_ref().is_none_or(|c| task.context() == *c)
+            && self
+                .initiator
+                .as_ref()
+                .is_none_or(|p| task.initiator() == *p)
             && (self.states.is_empty() || self.states.contains(&task.state()))
+            && is_of(&self.extents, task.state(), task.extent())
     }
 }
 
 impl Tasks {
     /// Matching tasks, latest change first.
     pub(crate) fn list(&self, query: &Query) -> Page {
-        page_of(self.by_change_from(query), query.limit, |t| query.takes(t))
+        page_of(self.by_change_from(query), query.limit, |task| {
+            query.takes(task)
+        })
     }
 
-    /// The number of tasks that match, as far as the walk gets under one hold of the lock, and where it goes on.
+    /// The number of tasks that match, as far as the walk gets under one hold of the lock, and where it goes on. By states alone it visits no
+    /// task.
     pub(crate) fn count(&self, query: &Query) -> (u32, Option<u64>) {
+        if query.is_of_states() {
+            let settled = self.settled.states().of(&query.states, &query.extents);
+            let live = self.by_change.count(&query.states, &query.extents);
+            let count = u32::try_from(live)
+                .unwrap_or(u32::MAX)
+                .saturating_add(settled);
+            return (count, None);
+        }
         count_of(self.by_change_from(query), |t| query.takes(t))
     }
 
-    /// Tasks that changed before the query's limit, latest first. Skips most that cannot match.
-    fn by_change_from<'a>(
-        &'a self,
-        query: &'a Query,
-    ) -> impl Iterator<Item = (u64, Known<'a>)> + 'a {
-        let before = query.before.unwrap_or(u64::MAX);
-        let live = self.by_change.range(..before).rev();
+    /// Tasks that changed before the query's limit, latest first. Few others than those that match are among them.
+    fn by_change_from<'a>(&'a self, query: &'a Query) -> Walk<'a> {
+        let of = match query {
+            Query {
+                context: Some(context),
+                ..
+            } => Of::Context(context),
+            Query { own: Some(own), .. } => return self.own_by_change(own, query),
+            Query {
+                initiator: Some(principal),
+                ..
+            } => Of::Initiator(principal),
+            Query {
+                agent: Some(agent), ..
+            } => Of::Agent(agent),
+            _ => Of::All,
+        };
+        self.by_change_of(of, query)
+    }
+
+    fn by_change_of<'a>(&'a self, of: Of<'a>, query: &Query) -> Walk<'a> {
+        let (states, before) = (&query.states, query.before.unwrap_or(u64::MAX));
+        let extents = &query.extents;
+        let live = self.by_change.before(of, (states, extents), before);
         let live =
-            live.filter_map(|(changed, id)| Some((*changed, Known::Live(self.live.get(id)?))));
-        let settled = self
-            .settled
-            .walk(query.agent.as_ref(), query.context.as_deref(), before)
-            .map(|row| (row.changed, Known::Settled(row)));
-        merge(live, settled, |(changed, _)| Reverse(*changed))
+            live.filter_map(|(changed, id)| Some((changed, Known::Live(self.live.get(id)?))));
+        let settled = &self.settled;
+        let settled: Box<dyn Iterator<Item = &Row>> = match of {
+            Of::All if states.is_empty() && extents.is_empty() => {
+                Box::new(settled.walk(None, None, states, before))
+            }
+            Of::All => Box::new(settled.in_states(states, extents, before)),
+            Of::Agent(agent) => Box::new(settled.walk(Some(agent), None, states, before)),
+            Of::Context(context) => Box::new(settled.walk(None, Some(context), states, before)),
+            Of::Initiator(principal) => Box::new(settled.of_initiator(principal, states, before)),
+        };
+        let settled = settled.map(|row| (row.changed, Known::Settled(row)));
+        Box::new(merge(live, settled, |(changed, _)| Reverse(*changed)))
+    }
+
+    /// Tasks of a principal, each once. Few others are among them.
+    fn own_by_change<'a>(&'a self, own: &'a Own, query: &Query) -> Walk<'a> {
+        let of_agents = own.agents.iter().map(Of::Agent);
+        let all = [Of::Initiator(&own.principal)].into_iter().chain(of_agents);
+        let walks: Vec<Walk<'a>> = all.map(|of| self.by_change_of(of, query)).collect();
+        let mut last = None;
+        let each =
+            latest(walks).filter(move |(changed, _)| last.replace(*changed) != Some(*changed));
+        Box::new(each)
     }
 }
+
+/// Tasks with the numbers of their last changes, latest first.
+type Walk<'a> = Box<dyn Iterator<Item = (u64, Known<'a>)> + 'a>;
 
 /// The tasks of a walk that match, until the page is full or enough were visited.
 pub(super) fn page_of<'a, Token: Copy>(

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use agenthub_proto::a2a::Task;
+use agenthub_proto::{a2a::Task, agenthub::TaskExtent};
 use prost::Message as _;
 
 use super::{
@@ -37,7 +37,7 @@ impl Tasks {
     /// All tasks in memory, in the order of their last change.
     pub(crate) fn saved(&self) -> impl Iterator<Item = Saved> {
         let settled = self.settled.iter().filter_map(saved_row);
-        let live = self.by_change.values();
+        let live = self.by_change.oldest_first();
         let live = live.filter_map(|id| self.live.get(id));
         settled.chain(live.map(|entry| Saved {
             task: entry.content().task().expect("it is in memory"),
@@ -68,7 +68,9 @@ impl Tasks {
         let parent = entry::parent(saved.task.metadata_str("parent_task_id"));
         let mut entry = Entry {
             parent,
+            behalf: entry::behalf(&saved.task),
             status_at: Nanos::of_status(saved.task.status.as_ref()),
+            extent: TaskExtent::of_task(&saved.task),
             body: Body::Open(Box::new(saved.task)),
             parties: (saved.requester, saved.assignee),
             task_type: saved.task_type,
@@ -79,11 +81,10 @@ impl Tasks {
             changed: saved.changed,
             changed_at: Position(0),
         };
-        self.by_change.insert(entry.changed, id.clone());
         if entry.is_terminal() {
             entry.encode();
-            self.fresh.insert(entry.changed);
         } else {
+            self.used.opened(entry.initiator());
             if let Some(deadline) = entry.deadline {
                 self.deadlines.insert((deadline, id.clone()));
             }
@@ -95,6 +96,7 @@ impl Tasks {
             }
         }
         self.bytes += entry.weight();
+        self.by_change.insert(&id, &entry);
         self.live.insert(id.clone(), entry);
         self.enter_order(&id);
         self.make_room();

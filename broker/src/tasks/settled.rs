@@ -2,19 +2,26 @@
 //! final. Each is one compact row; its content is dropped from memory once it is in a segment of the log.
 
 mod index;
-mod rows;
+mod initiators;
+mod walk;
 
 use std::{
     collections::HashMap,
     time::{Duration, SystemTime},
 };
 
-use agenthub_proto::a2a::TaskState;
+use agenthub_proto::{a2a::TaskState, agenthub::TaskExtent};
 
-use self::{index::Index, rows::Rows};
+use self::{
+    index::Index,
+    initiators::Initiators,
+    walk::{Before, NONE, slot},
+};
 use super::{
     entry::MadeBy,
     known::Content,
+    rows::Rows,
+    states::{Class, Counts, ENDED, RowsByState},
     status_order::{Nanos, Place, StatusOrder},
 };
 use crate::{id::AgentId, steps::step};
@@ -24,11 +31,13 @@ use crate::{id::AgentId, steps::step};
 pub(super) struct Settled {
     rows: Rows<Row>,
     ids: Index,
-    /// Last row of each agent and each context; each row links to the previous one.
-    agents: HashMap<AgentId, u64>,
+    /// Last row of each agent in each state, and of each context; each row links to the ones before it.
+    agents: HashMap<AgentId, [u64; ENDED.len()]>,
     contexts: Index,
+    initiators: Initiators,
     /// Numbers of rows, by the time of their status.
     order: StatusOrder<u64>,
+    by_state: RowsByState,
     /// Bytes of rows and contents in memory.
     bytes: usize,
     /// Bytes of all contents.
@@ -44,13 +53,14 @@ pub(super) struct Settled {
 /// A settled task.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// Id, context and type, concatenated.
+    /// Id, context, type and initiator, concatenated.
     texts: Box<str>,
-    /// Ends of id and context in them.
-    ends: [u32; 2],
+    /// Ends of id, context and type in them.
+    ends: [u32; 3],
     pub(super) requester: AgentId,
     pub(super) assignee: Option<AgentId>,
     pub(super) state: TaskState,
+    pub(super) extent: TaskExtent,
     /// Bytes of history and artifacts.
     pub(super) bytes: u32,
     pub(super) changed: u64,
@@ -59,8 +69,7 @@ pub(crate) struct Row {
     status_at: Nanos,
     pub(super) made_by: Option<MadeBy>,
     content: Stored,
-    /// Previous rows of its requester, assignee and context.
-    before: [u64; 3],
+    before: Before,
     /// True if another task has its id.
     is_replaced: bool,
 }
@@ -73,15 +82,14 @@ enum Stored {
     InLog(u32),
 }
 
-/// No row.
-const NONE: u64 = u64::MAX;
-
 /// A settled task, unpacked from a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ended {
     pub(crate) id: String,
     pub(crate) context: String,
     pub(crate) task_type: String,
+    /// Principal on whose behalf it was asked for; empty if nobody is known.
+    pub(crate) initiator: String,
     pub(crate) requester: AgentId,
     pub(crate) assignee: Option<AgentId>,
     pub(crate) state: TaskState,
@@ -90,6 +98,8 @@ pub(crate) struct Ended {
     pub(crate) ended_at: SystemTime,
     /// Time of its status.
     pub(crate) status_at: Nanos,
+    /// Extent of its result.
+    pub(crate) extent: TaskExtent,
     pub(crate) made_by: Option<MadeBy>,
     /// The encoded task, or its size in the log.
     pub(crate) content: Result<Box<[u8]>, u32>,
@@ -105,7 +115,16 @@ impl Row {
     }
 
     pub(super) fn task_type(&self) -> &str {
-        &self.texts[self.ends[1] as usize..]
+        &self.texts[self.ends[1] as usize..self.ends[2] as usize]
+    }
+
+    /// Principal on whose behalf it was asked for; empty if nobody is known.
+    pub(super) fn initiator(&self) -> &str {
+        &self.texts[self.ends[2] as usize..]
+    }
+
+    fn class(&self) -> Class {
+        Class::of(self.state, self.extent)
     }
 
     pub(super) fn content(&self) -> Content {
@@ -130,12 +149,16 @@ impl Row {
     /// Approximate memory.
     pub(super) fn weight(&self) -> usize {
         /// Of indexes.
-        const OVERHEAD: usize = 104;
+        const OVERHEAD: usize = 112;
         let content = match &self.content {
             Stored::Here(bytes) => bytes.len(),
             Stored::InLog(_) => 0,
         };
-        OVERHEAD + size_of::<Self>() + self.texts.len() + content
+        let initiator = match self.initiator() {
+            "" => 0,
+            _ => initiators::PLACE,
+        };
+        OVERHEAD + size_of::<Self>() + self.texts.len() + initiator + content
     }
 
     /// The unpacked row.
@@ -144,6 +167,7 @@ impl Row {
             id: self.id().to_owned(),
             context: self.context().to_owned(),
             task_type: self.task_type().to_owned(),
+            initiator: self.initiator().to_owned(),
             requester: self.requester.clone(),
             assignee: self.assignee.clone(),
             state: self.state,
@@ -151,6 +175,7 @@ impl Row {
             changed: self.changed,
             ended_at: self.ended_at,
             status_at: self.status_at,
+            extent: self.extent,
             made_by: self.made_by,
             content: match &self.content {
                 Stored::Here(bytes) => Ok(bytes.clone()),
@@ -195,19 +220,28 @@ impl Settled {
         if let Some(replaced) = replaced {
             self.mark_replaced(replaced);
         }
-        let (requester, of_requester) = self.last_of(&ended.requester, number);
+        let (requester, of_requester) = self.last_of(&ended.requester, ended.state, number);
         let assignee = ended.assignee.as_ref().filter(|a| **a != requester);
-        let other = assignee.map(|assignee| self.last_of(assignee, number));
-        let of_assignee = other.as_ref().map_or(NONE, |(_, before)| *before);
+        let other = assignee.map(|assignee| self.last_of(assignee, ended.state, number));
+        let of_assignee = other
+            .as_ref()
+            .map_or_else(Default::default, |(_, before)| *before);
         let other = other.map(|(assignee, _)| assignee);
         let assignee = other.or_else(|| ended.assignee.is_some().then(|| requester.clone()));
         let len = |text: &str| u32::try_from(text.len()).expect("ids are bounded");
         let row = Row {
-            ends: [len(id), len(id) + len(context)],
-            texts: [id, context, &*ended.task_type].concat().into(),
+            ends: [
+                len(id),
+                len(id) + len(context),
+                len(id) + len(context) + len(&ended.task_type),
+            ],
+            texts: [id, context, &*ended.task_type, &*ended.initiator]
+                .concat()
+                .into(),
             requester,
             assignee,
             state: ended.state,
+            extent: ended.extent,
             bytes: ended.bytes,
             changed: ended.changed,
             ended_at: ended.ended_at,
@@ -217,7 +251,10 @@ impl Settled {
                 Ok(bytes) => Stored::Here(bytes),
                 Err(len) => Stored::InLog(len),
             },
-            before: [of_requester, of_assignee, before.unwrap_or(NONE)],
+            before: Before {
+                of_parties: [of_requester, of_assignee],
+                of_context: before.unwrap_or(NONE),
+            },
             is_replaced: false,
         };
         self.bytes += row.weight();
@@ -226,25 +263,30 @@ impl Settled {
         if let Some(assignee) = &row.assignee {
             self.order.insert(assignee, row.place(), row.state, number);
         }
+        self.by_state.push(row.class(), number);
+        self.initiators.insert(row.initiator(), row.state, number);
         self.rows.push(row);
     }
 
-    /// The shared name of an agent, and its previous row.
-    fn last_of(&mut self, agent: &AgentId, number: u64) -> (AgentId, u64) {
-        let before = self
-            .agents
-            .get_mut(agent)
-            .map(|n| std::mem::replace(n, number));
-        if before.is_none() {
-            self.agents.insert(agent.clone(), number);
+    /// The shared name of an agent, and how far before this row its last ones are.
+    fn last_of(
+        &mut self,
+        agent: &AgentId,
+        state: TaskState,
+        number: u64,
+    ) -> (AgentId, walk::Distances) {
+        if !self.agents.contains_key(agent) {
+            self.agents.insert(agent.clone(), [NONE; ENDED.len()]);
         }
-        let name = self
-            .agents
-            .get_key_value(agent)
-            .map(|(name, _)| name.clone());
+        let distances = self.agents.get_mut(agent).map(|last| {
+            let distances = last.map(|last| walk::distance(last, number));
+            last[slot(state)] = number;
+            distances
+        });
+        let name = self.agents.get_key_value(agent);
         (
-            name.unwrap_or_else(|| agent.clone()),
-            before.unwrap_or(NONE),
+            name.map_or_else(|| agent.clone(), |(name, _)| name.clone()),
+            distances.unwrap_or_default(),
         )
     }
 
@@ -258,6 +300,11 @@ impl Settled {
         self.content -= row.content_len() as u64;
         self.ids.remove(row.id(), number);
         self.contexts.remove(row.context(), number);
+        self.by_state.pop_front(row.class());
+        self.initiators.remove(row.initiator(), row.state, number);
+        if !row.is_replaced {
+            self.by_state.uncount(row.class());
+        }
         if let (Some(assignee), false) = (&row.assignee, row.is_replaced) {
             self.order.remove(assignee, row.place(), row.state);
         }
@@ -265,7 +312,12 @@ impl Settled {
             .into_iter()
             .flatten()
         {
-            if self.agents.get(agent) == Some(&number) {
+            let is_last = |last: &u64| *last == NONE || *last <= number;
+            if self
+                .agents
+                .get(agent)
+                .is_some_and(|last| last.iter().all(is_last))
+            {
                 self.agents.remove(agent);
             }
         }
@@ -285,6 +337,7 @@ impl Settled {
             return;
         };
         row.is_replaced = true;
+        self.by_state.uncount(row.class());
         if let Some(assignee) = &row.assignee {
             self.order.remove(assignee, row.place(), row.state);
         }
@@ -293,6 +346,37 @@ impl Settled {
     /// Numbers of rows, by the time of their status.
     pub(super) fn order(&self) -> &StatusOrder<u64> {
         &self.order
+    }
+
+    /// Number of tasks of each class.
+    pub(super) fn states(&self) -> &Counts {
+        self.by_state.counts()
+    }
+
+    /// Tasks of these [classes](Class::chosen) that changed before that, latest first.
+    pub(super) fn in_states<'a>(
+        &'a self,
+        states: &[TaskState],
+        extents: &[TaskExtent],
+        before: u64,
+    ) -> impl Iterator<Item = &'a Row> + use<'a> {
+        let end = self.rows.partition_point(|row| row.changed < before);
+        let rows = self.by_state.before(states, extents, end);
+        let rows = rows.filter_map(|number| self.rows.get(number));
+        rows.filter(|row| !row.is_replaced)
+    }
+
+    /// Tasks in these states, or in any if there are none, that were asked for on behalf of a principal and changed before that, latest first.
+    pub(super) fn of_initiator<'a>(
+        &'a self,
+        principal: &str,
+        states: &[TaskState],
+        before: u64,
+    ) -> impl Iterator<Item = &'a Row> + use<'a> {
+        let end = self.rows.partition_point(|row| row.changed < before);
+        let rows = self.initiators.before(principal, states, end);
+        let rows = rows.filter_map(|number| self.rows.get(number));
+        rows.filter(|row| !row.is_replaced)
     }
 
     /// The row with this number.
@@ -350,73 +434,7 @@ impl Settled {
         rows.filter(|row| !row.is_replaced).map(Row::ended)
     }
 
-    /// Tasks that changed before that, latest first, skipping most of other agents or contexts.
-    pub(super) fn walk<'a>(
-        &'a self,
-        agent: Option<&'a AgentId>,
-        context: Option<&'a str>,
-        before: u64,
-    ) -> Walk<'a> {
-        let last = match (context, agent) {
-            (Some(context), _) => self.contexts.get(context, |n| {
-                self.rows.get(n).is_some_and(|r| r.context() == context)
-            }),
-            (None, Some(agent)) => self.agents.get(agent).copied(),
-            (None, None) => self.rows.next().checked_sub(1),
-        };
-        let end = self.rows.partition_point(|row| row.changed < before);
-        let mut walk = Walk {
-            settled: self,
-            agent,
-            context,
-            next: last.and_then(|last| Some(last.min(end.checked_sub(1)?))),
-        };
-        // Most pages begin at the last task of the previous one, whose links lead on.
-        if let Some(row) = self.rows.get(end).filter(|row| row.changed == before) {
-            walk.next = walk.link(row).or(walk.next);
-        }
-        walk
-    }
-
     fn is_of(&self, number: u64, id: &str) -> bool {
         self.rows.get(number).is_some_and(|row| row.id() == id)
-    }
-}
-
-/// Iterator of [`Settled::walk`].
-#[derive(Debug)]
-pub(super) struct Walk<'a> {
-    settled: &'a Settled,
-    agent: Option<&'a AgentId>,
-    context: Option<&'a str>,
-    next: Option<u64>,
-}
-
-impl Walk<'_> {
-    /// The previous row of the agent or context; `None` for a row of others.
-    fn link(&self, row: &Row) -> Option<u64> {
-        let [requester, assignee, context] = row.before;
-        match (self.context, self.agent) {
-            (Some(wanted), _) => (row.context() == wanted).then_some(context),
-            (None, Some(wanted)) if row.requester == *wanted => Some(requester),
-            (None, Some(wanted)) => (row.assignee.as_ref() == Some(wanted)).then_some(assignee),
-            (None, None) => None,
-        }
-    }
-}
-
-impl<'a> Iterator for Walk<'a> {
-    type Item = &'a Row;
-
-    fn next(&mut self) -> Option<&'a Row> {
-        loop {
-            let number = self.next?;
-            let row = self.settled.rows.get(number)?;
-            // Rows of others are visited if a page begins elsewhere, until the first that fits.
-            self.next = self.link(row).or_else(|| number.checked_sub(1));
-            if !row.is_replaced {
-                return Some(row);
-            }
-        }
     }
 }

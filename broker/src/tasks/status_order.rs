@@ -1,14 +1,21 @@
 //! Order of an agent's tasks by the time of their status, latest first, as listings of A2A have them (A2A 1.0.1 §3.1.4).
 //! A change that is no status (a message, an artifact) moves no task.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    ops::Bound::{Excluded, Unbounded},
+};
 
 use agenthub_proto::{
     a2a::{TaskState, TaskStatus},
     wkt::Timestamp,
 };
 
-use crate::id::AgentId;
+use super::{
+    latest::latest,
+    states::{chosen, index},
+};
+use crate::{id::AgentId, metrics::STATES};
 
 /// Place of a task in the order. It is the same after a restart, so that tokens of pages stay valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,21 +72,13 @@ fn fnv(text: &str) -> u64 {
     })
 }
 
-/// Tasks of each assignee in the order, with what finds them.
+/// Tasks of each assignee in each state, in the order, with what finds them.
 #[derive(Debug)]
 pub(super) struct StatusOrder<T> {
-    agents: HashMap<AgentId, OfAgent<T>>,
+    agents: HashMap<AgentId, States<T>>,
 }
 
-#[derive(Debug)]
-struct OfAgent<T> {
-    places: BTreeMap<Place, T>,
-    /// Number of tasks in each state.
-    states: [u32; STATES],
-}
-
-/// Number of states.
-const STATES: usize = 9;
+type States<T> = [BTreeMap<Place, T>; STATES];
 
 impl<T> Default for StatusOrder<T> {
     fn default() -> Self {
@@ -92,58 +91,43 @@ impl<T> Default for StatusOrder<T> {
 impl<T> StatusOrder<T> {
     pub(super) fn insert(&mut self, agent: &AgentId, place: Place, state: TaskState, found: T) {
         if !self.agents.contains_key(agent) {
-            let none = OfAgent {
-                places: BTreeMap::new(),
-                states: [0; STATES],
-            };
-            self.agents.insert(agent.clone(), none);
+            self.agents.insert(agent.clone(), States::default());
         }
-        if let Some(tasks) = self.agents.get_mut(agent)
-            && tasks.places.insert(place, found).is_none()
-        {
-            tasks.states[index(state)] += 1;
+        if let Some(states) = self.agents.get_mut(agent) {
+            states[index(state)].insert(place, found);
         }
     }
 
     pub(super) fn remove(&mut self, agent: &AgentId, place: Place, state: TaskState) {
-        let Some(tasks) = self.agents.get_mut(agent) else {
+        let Some(states) = self.agents.get_mut(agent) else {
             return;
         };
-        if tasks.places.remove(&place).is_some() {
-            let count = &mut tasks.states[index(state)];
-            *count = count.saturating_sub(1);
-        }
-        if tasks.places.is_empty() {
+        states[index(state)].remove(&place);
+        if states.iter().all(BTreeMap::is_empty) {
             self.agents.remove(agent);
         }
     }
 
-    /// Tasks of an agent before a place, latest first.
-    pub(super) fn before(
-        &self,
+    /// Tasks of an agent in these states, or in any if there are none, before a place, latest first.
+    pub(super) fn before<'a>(
+        &'a self,
         agent: &AgentId,
+        states: &[TaskState],
         place: Option<Place>,
-    ) -> impl Iterator<Item = (Place, &T)> {
-        let tasks = self.agents.get(agent).into_iter();
-        let tasks = tasks.flat_map(move |tasks| match place {
-            Some(place) => tasks.places.range(..place).rev(),
-            None => tasks.places.range(..).rev(),
+    ) -> impl Iterator<Item = (Place, &'a T)> + use<'a, T> {
+        let upto = (Unbounded, place.map_or(Unbounded, Excluded));
+        let of_agent = self.agents.get(agent);
+        let walks = chosen(states).filter_map(move |n| {
+            let walk = of_agent?[n].range(upto).rev();
+            Some(walk.map(|(place, found)| (*place, found)))
         });
-        tasks.map(|(place, found)| (*place, found))
+        latest(walks)
     }
 
     /// Number of an agent's tasks in these states; in all if there are none.
-    pub(super) fn count(&self, agent: &AgentId, states: &[TaskState]) -> u32 {
-        let Some(tasks) = self.agents.get(agent) else {
-            return 0;
-        };
-        let counted = tasks.states.iter().enumerate();
-        let counted = counted
-            .filter(|(n, _)| states.is_empty() || states.iter().any(|state| index(*state) == *n));
-        counted.map(|(_, count)| count).sum()
+    pub(super) fn count(&self, agent: &AgentId, states: &[TaskState]) -> usize {
+        let of_agent = self.agents.get(agent);
+        let count = |tasks: &States<T>| chosen(states).map(|n| tasks[n].len()).sum();
+        of_agent.map_or(0, count)
     }
-}
-
-fn index(state: TaskState) -> usize {
-    usize::try_from(i32::from(state)).unwrap_or_default() % STATES
 }

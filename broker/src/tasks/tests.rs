@@ -1,4 +1,6 @@
+mod filters;
 mod settled;
+mod states;
 mod status_order;
 
 use std::time::Duration;

@@ -66,6 +66,7 @@ fn work(task: &str, to: &str) -> Entry {
     let routing = AgentEventMetadata {
         from_agent_id: "asker".into(),
         to_agent_id: to.into(),
+        on_behalf_of: "alice".into(),
         ..Default::default()
     };
     let event = AgentEvent {

@@ -55,6 +55,7 @@ const BOUNDS: [Bound; 7] = [
         name: "METADATA_BYTES",
         file: "src/limits.rs",
         lists: &[
+            "AgentEventMetadata.chain",
             "AgentEventMetadata.required_input_modes",
             "AgentEventMetadata.required_output_modes",
             "AgentEventMetadata.required_tags",
@@ -70,6 +71,7 @@ const BOUNDS: [Bound; 7] = [
             "Filter.states",
             "Filter.types",
             "Hello.topics",
+            "ListTasksRequest.extents",
             "ListTasksRequest.states",
             "RegisterAgentRequest.subscriptions",
             "SubscribeToAgentEventsRequest.event_types",

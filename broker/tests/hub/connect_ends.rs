@@ -14,7 +14,7 @@ use crate::{
 #[tokio::test]
 async fn a_silent_peer_is_cut_off_after_the_lease() {
     let hub = TestHub::with(Settings {
-        presence_lease: Duration::from_millis(300),
+        presence_lease: Duration::from_secs(1),
         ..Settings::default()
     })
     .await;

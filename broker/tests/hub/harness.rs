@@ -154,6 +154,10 @@ impl TestHub {
             event_types: types.iter().map(ToString::to_string).collect(),
             ..Default::default()
         };
+        self.agent_events_with(request).await
+    }
+
+    pub(crate) async fn agent_events_with(&self, request: SubscribeToAgentEventsRequest) -> Events {
         let answer = within(self.client.clone().subscribe_to_agent_events(request)).await;
         Events(answer.expect("subscribed").into_inner())
     }

@@ -246,6 +246,12 @@ fn every_call_survives_arbitrary_requests() {
                             >(&channel, method, body)
                             .await
                         }
+                        "Charge" => {
+                            call::<hub_types::ChargeRequest, hub_types::ChargeResponse>(
+                                &channel, method, body,
+                            )
+                            .await
+                        }
                         other => panic!("{other} is not tried"),
                     }
                 };

@@ -69,7 +69,7 @@ async fn the_results_of_an_instance_that_lost_its_lease_are_refused() {
 #[tokio::test]
 async fn a_claim_that_comes_too_late_is_superseded() {
     let hub = TestHub::with(Settings {
-        presence_lease: Duration::from_millis(300),
+        presence_lease: Duration::from_secs(1),
         ..Settings::default()
     })
     .await;
@@ -79,9 +79,7 @@ async fn a_claim_that_comes_too_late_is_superseded() {
     let (note, _) = message(&mut first).await;
     drop(first);
     let mut second = hub.connect(agent("worker", "second", 9)).await;
-    second
-        .beat_while(tokio::time::sleep(Duration::from_millis(600)))
-        .await;
+    second.beat_until_delivered().await;
     let (again, _) = message(&mut second).await;
     assert_eq!(again.attempt, 2);
     let mut first = hub.reconnect(agent("worker", "first", 9), &[&note]).await;

@@ -398,7 +398,7 @@ async fn an_ordered_subscription_waits_for_acknowledgements() {
     let (y1, event) = worker.delivery().await;
     assert_eq!(word(&event), "message y1", "another context does not wait");
     worker.acknowledge(&y1).await;
-    worker.refuse(&x1, Duration::from_millis(300)).await;
+    worker.refuse(&x1, Duration::from_secs(1)).await;
     assert_eq!(
         worker.words_so_far().await,
         [""; 0],

@@ -3,6 +3,8 @@
 mod harness;
 mod peer;
 
+mod access;
+mod behalf;
 mod bodies;
 mod bounds;
 mod cards;
@@ -10,6 +12,7 @@ mod connect;
 mod connect_ends;
 mod copies;
 mod crashes;
+mod crowded;
 mod errors;
 mod hazards;
 mod hostile;
@@ -25,4 +28,6 @@ mod sizes;
 mod streams;
 mod tasks;
 mod tasks_ending;
+mod tls;
 mod upkeep;
+mod watching;

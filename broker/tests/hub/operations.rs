@@ -75,6 +75,24 @@ async fn http_tells_health_readiness_and_metrics() {
     ] {
         assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
     }
+    // Who does not accept OpenMetrics gets the text of Prometheus, where a counter is described by its whole name.
+    assert!(
+        text.contains("\n# TYPE agenthub_events_total counter\n"),
+        "{text}"
+    );
+    assert!(!text.contains("# EOF"), "{text}");
+    let open_metrics = reqwest::Client::new()
+        .get(format!("{base}/metrics"))
+        .header("accept", "application/openmetrics-text; version=1.0.0");
+    let answer = within(open_metrics.send()).await.expect("an answer");
+    let content_type = answer.headers()["content-type"].to_str().expect("text");
+    assert!(content_type.starts_with("application/openmetrics-text"));
+    let text = answer.text().await.expect("text");
+    assert!(
+        text.contains("\n# TYPE agenthub_events counter\n"),
+        "{text}"
+    );
+    assert!(text.ends_with("# EOF\n"), "{text}");
     hub.server.hub().drain();
     assert_eq!(get("/health").await.0, 200);
     assert_eq!(get("/ready").await.0, 503);
@@ -107,6 +125,7 @@ async fn reflection_lists_the_services() {
         names,
         [
             "agenthub.AgentHub",
+            "agenthub.Access",
             "grpc.health.v1.Health",
             "grpc.reflection.v1.ServerReflection"
         ]

@@ -15,7 +15,10 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
-use crate::harness::{Client, TestHub, card, routing, status, within, word};
+use crate::{
+    access::with,
+    harness::{Client, TestHub, card, routing, status, within, word},
+};
 
 /// An open stream. Dropping it breaks the stream.
 pub(crate) struct Peer {
@@ -78,9 +81,19 @@ pub(crate) fn agent(name: &str, instance: &str, credit: u32) -> Hello {
 
 /// Sends a first frame, and returns the hub's response.
 pub(crate) async fn try_connect(client: &Client, first: AgentFrame) -> Result<Peer, Status> {
+    try_connect_as(client, "", first).await
+}
+
+/// The same with a token.
+pub(crate) async fn try_connect_as(
+    client: &Client,
+    token: &str,
+    first: AgentFrame,
+) -> Result<Peer, Status> {
     let (frames, outgoing) = mpsc::channel(64);
     frames.send(first).await.expect("it has room");
-    let answer = within(client.clone().connect(ReceiverStream::new(outgoing))).await?;
+    let request = with(token, ReceiverStream::new(outgoing));
+    let answer = within(client.clone().connect(request)).await?;
     let mut incoming = answer.into_inner();
     let first = within(incoming.message()).await?;
     let welcome = first.and_then(|f| f.welcome);
@@ -315,6 +328,17 @@ impl Peer {
             }
             self.read().await;
         }
+    }
+
+    /// Keeps the stream alive until something is delivered.
+    pub(crate) async fn beat_until_delivered(&mut self) {
+        within(async {
+            while self.deliveries.is_empty() {
+                self.settle().await;
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
     }
 
     /// Keeps the stream alive until the future completes.

@@ -20,7 +20,7 @@ use crate::{
 
 fn short_lease() -> Settings {
     Settings {
-        presence_lease: Duration::from_millis(300),
+        presence_lease: Duration::from_secs(1),
         ..Settings::default()
     }
 }

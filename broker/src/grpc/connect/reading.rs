@@ -1,24 +1,25 @@
 //! Reading an agent's frames.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use agenthub_proto::agenthub::Credit;
+use agenthub_access::QuotaExceeded;
+use agenthub_proto::agenthub::{Credit, PublishResult};
 use bytes::Bytes;
 use prost::Message as _;
 use tokio_util::sync::CancellationToken;
-use tonic::Status;
+use tonic::{Code, Status};
 
 use super::{
     super::{
-        answers::answers,
+        answers::{answered, answers},
         incoming::{Frames, RawFrame, tag},
         notes::{Note, Notes},
-        publishes::Envelopes,
+        publishes::{Envelopes, sequence},
         status::status,
     },
     MAX_CREDIT, Outbox, Peer,
 };
-use crate::{Error, connections::Line, fields::Fields, hub::Together};
+use crate::{Error, connections::Line, fields::Fields, hub::Together, log::Position};
 
 impl Peer {
     /// Maximum silence of a peer, unless its link is so slow that its frames are delayed.
@@ -117,13 +118,23 @@ impl Peer {
         let room = allowed.saturating_sub(outbox.results.len());
         let is_excessive = frame.has_excess || publishes.len() > room;
         publishes.truncate(room);
-        let (items, all) = envelopes.gather(session.agent(), publishes);
+        let exceeding = self.exceeding(&mut publishes);
+        let (items, all) = envelopes.gather(session.caller(), session.agent(), publishes);
         let mut together = session.together();
         if is_publishing && together.has_ended() {
             return Ok(None);
         }
-        let (results, settled) = answers(&mut together, session.agent(), items);
+        let (mut results, settled) = answers(&mut together, session.agent(), items);
+        if let Some((rest, exceeded)) = exceeding {
+            results.extend(rest.iter().map(|publish| {
+                let refused = together.refuse_publish(exceeded.clone().into());
+                answered(sequence(publish), refused)
+            }));
+        }
         let acknowledges = results.iter().all(|(_, result)| result.code == 0);
+        if !acknowledges {
+            self.witness_refusals(&results);
+        }
         let mut noted = match all {
             Ok(()) => settled,
             Err(error) => Err(Error::InvalidArgument(format!(
@@ -139,6 +150,23 @@ impl Peer {
         drop(together);
         outbox.results.extend(results);
         noted.map(|()| Some(acknowledges))
+    }
+
+    /// Takes the publishes that the caller's quotas do not allow now: the last ones.
+    fn exceeding(&self, publishes: &mut Vec<Bytes>) -> Option<(Vec<Bytes>, QuotaExceeded)> {
+        if self.meter.is_unlimited() || publishes.is_empty() {
+            return None;
+        }
+        let (allowed, refusal) = self.meter.publish(publishes.len(), Instant::now());
+        refusal.map(|refusal| (publishes.split_off(allowed), refusal))
+    }
+
+    /// Records publishes that the caller has no right to.
+    fn witness_refusals(&self, results: &[(Position, PublishResult)]) {
+        let denied = Code::PermissionDenied as i32;
+        for (_, result) in results.iter().filter(|(_, result)| result.code == denied) {
+            self.witness.of_part("publish").refused("", &result.error);
+        }
     }
 
     /// Processes the next notes of a frame, and returns the rest.

@@ -235,7 +235,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         if connections::was_given_up() {
             let hub = &self.peer.hub;
-            hub.counters().cut_off.inc();
+            hub.metrics().cut_off.inc();
             let stall = hub.settings().connect_stall;
             let agent = self.peer.session().agent().clone();
             tracing::warn!(%agent, "stream cut off: nothing was read for {stall:?}");
@@ -289,9 +289,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        RetainedLog, Settings, Storage,
-        caller::Caller,
-        hub::{Body, Hub, Repetition},
+        Caller, RetainedLog, Settings, Storage,
+        hub::{Body, Hub, Kind, Repetition},
     };
 
     /// Starts streams on a hub, each with a result that becomes durable at this position.
@@ -304,7 +303,9 @@ mod tests {
                 instance_id: "i".to_owned(),
                 ..Hello::default()
             };
-            let session = hub.connect(&Caller::anonymous(), hello, &[]).await;
+            let session = hub
+                .connect(&Caller::anonymous(), Kind::Connect, hello, &[])
+                .await;
             let mut outbox = Outbox::default();
             outbox
                 .results
@@ -313,6 +314,8 @@ mod tests {
                 hub: hub.clone(),
                 session: Mutex::new(session.expect("a good hello")),
                 outbox: Mutex::new(outbox),
+                witness: agenthub_access::audit::Witness::default(),
+                meter: agenthub_access::Meter::default(),
             };
             let gone = CancellationToken::new().drop_guard();
             let writer = Writer::new(peer.into(), SealedFrame::default().into(), gone);

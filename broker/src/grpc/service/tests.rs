@@ -43,7 +43,7 @@ async fn registering(service: &HubService) -> AbortOnDropHandle<()> {
         let answer = asked.register_agent(Request::new(request)).await;
         assert!(answer.expect("an answer").into_inner().success);
     });
-    while service.hub.agent(&caller(), "echo").is_err() {
+    while service.hub.agent(&Caller::anonymous(), "echo").is_err() {
         tokio::task::yield_now().await;
     }
     AbortOnDropHandle::new(registered)
@@ -75,7 +75,7 @@ async fn a_task_waits_for_its_own_changes_alone() {
             to_agent_id: "echo".to_owned(),
             ..AgentEventMetadata::default()
         };
-        let (caller, hub) = (caller(), &service.hub);
+        let (caller, hub) = (Caller::anonymous(), &service.hub);
         let receipt = hub.publish(&caller, Body::Message(message), routing, Repetition::Accept);
         receipt.expect("it is good").safe_at
     };
@@ -103,7 +103,10 @@ async fn what_is_read_is_safe() {
             let _registering = registering(&service).await;
             let read = service.$call(Request::new($request));
             assert!(waits(read).await, stringify!($call));
-            let gone = service.hub.unregister(&caller(), "echo", "").await;
+            let gone = service
+                .hub
+                .unregister(&Caller::anonymous(), "echo", "")
+                .await;
             gone.expect("it is there");
             service.hub.synced().await.expect("the log is there");
         };

@@ -7,12 +7,12 @@ use bytes::Bytes;
 use super::{
     super::core::{Core, Now},
     Receipt, Repetition,
+    rights::Acting,
     run::{Run, Stamp},
 };
 use crate::{
-    Error,
+    Caller, Error,
     access::{Call, decide},
-    caller::Caller,
     dedupe::{self, Key, Known, PublishOutcome},
     event_id, fields,
     log::{Entry, Published},
@@ -34,9 +34,12 @@ impl Core {
     ) -> Result<Vec<Result<Receipt, Error>>, Error> {
         let envelope = &*run.envelope;
         decide(Call::PublishMessage, caller, &envelope.routing.namespace)?;
+        // Its sender is the agent of the stream.
+        self.may_send(&Acting::itself(caller), &envelope.routing)?;
         self.admit()?;
         let (sender, order) = run.sender();
-        let route = self.route_of(run, sender.clone());
+        let route = self.route_of(caller, run, sender.clone())?;
+        let mut room = self.mail_room(caller, &route);
         let stamp = Stamp::of(now);
         let fingerprints = self.state.dedupe.fingerprints(&sender, &order);
         let mut events = Vec::with_capacity(run.len());
@@ -54,6 +57,7 @@ impl Core {
                 return Ok(self.receipt(event_id, position));
             }
             self.state.dedupe.admit(&sender, now.instant)?;
+            room.take(envelope.event_bytes(plain))?;
             let digest = known.1;
             let event_id = stamp.event_id(plain);
             let at = self.log.next_position();
@@ -91,8 +95,8 @@ impl Core {
             })
         });
         let receipts = receipts.collect();
-        self.counters.events.inc_by(events.len() as u64);
-        self.hold(events, route, order);
+        self.metrics.events.inc_by(events.len() as u64);
+        self.hold(events, route, order, now);
         Ok(receipts)
     }
 }

@@ -1,25 +1,30 @@
 //! Publishing of a message: it may create, extend, or answer a task.
 
 use agenthub_proto::{
-    a2a::{Message, TaskState},
+    a2a::{Message, Role, TaskState},
     agenthub::{AgentEventMetadata, EventKind, agent_event::Payload},
 };
 use prost::Message as _;
 
 use super::{
     super::core::{Core, Draft, Now, event},
-    Receipt, tasks_are_full,
+    Receipt,
+    run::BESIDES,
+    tasks_are_full,
 };
 use crate::{
-    Error,
-    caller::Caller,
-    deadline,
+    Caller, Error, deadline,
     dedupe::Known,
     id::{AgentId, TaskId},
-    routing::{Candidate, Facts, Route, Wants, route},
+    routing::{Candidate, Facts, Route, Wants},
     task::{self, Extension, Manner},
     tasks::shown,
 };
+
+/// Approximate bytes of a message's event.
+fn event_bytes(message: &Message, routing: &AgentEventMetadata) -> usize {
+    message.encoded_len() + routing.encoded_len() + BESIDES
+}
 
 impl Core {
     pub(super) fn publish_message(
@@ -34,6 +39,10 @@ impl Core {
         let sender = AgentId::from(routing.from_agent_id.as_str());
         let task_id = TaskId::from(message.task_id.as_str());
         let known = self.state.tasks.get(&task_id);
+        let behalf = self.behalf(caller, known, &routing, now)?;
+        let acting = self.may_say(caller, &behalf, known, &message, &routing)?;
+        routing.on_behalf_of = behalf.principal;
+        routing.chain = behalf.chain;
         let mut extension = Extension::Join;
         if let Some(known) = known {
             if !message.context_id.is_empty() && message.context_id != known.context() {
@@ -68,6 +77,11 @@ impl Core {
         if is_new && !self.state.tasks.has_room_for_another() {
             return Err(tasks_are_full());
         }
+        // An answer has nobody work.
+        let is_asking = task_id.is_empty() && message.role() != Role::Agent;
+        if is_new || is_asking {
+            self.within_quota(acting.payer(), &mut routing, is_new, now.time)?;
+        }
         let message = Message {
             context_id: known.map_or(message.context_id, |k| k.context().to_owned()),
             ..message
@@ -89,7 +103,14 @@ impl Core {
             },
             matching_only: routing.matching_only,
         };
-        let route = route(&facts, |wants| self.candidates(wants));
+        let route = self.allowed_route(&acting, &facts)?;
+        let mut room = self.mail_room(caller, &route);
+        // Work that was accepted may end, whether or not anybody reads of it.
+        let is_accepted = matches!(extension, Extension::Answer { .. })
+            || known.is_some_and(|known| known.assignee() == Some(&sender));
+        if !room.is_unlimited() && !is_accepted {
+            room.take(event_bytes(&message, &routing))?;
+        }
         let assignee = match (&route, &extension) {
             (Route::To(to), _) if is_new => to.first().map(|a| a.agent.clone()),
             (_, Extension::Answer { claims: true }) => Some(sender.clone()),

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::{
     super::core::{Core, Now},
+    rights::Acting,
     run::{Run, Stamp},
 };
 use crate::{
-    Error,
+    Caller, Error,
     access::{Call, decide},
-    caller::Caller,
     plain::Plain,
     segment::{self, Segment},
 };
@@ -43,8 +43,8 @@ impl From<Run> for Passing {
 }
 
 impl Core {
-    /// Accepts all publishes, or refuses all of them. `false` if one is a duplicate: they are to be published one by
-    /// one then.
+    /// Accepts all publishes, or refuses all of them. `false` if one is a duplicate, or there is no room for all: they are
+    /// to be published one by one then.
     ///
     /// # Errors
     ///
@@ -61,6 +61,8 @@ impl Core {
             caller,
             &run.envelope.routing.namespace,
         )?;
+        // Its sender is the agent of the stream.
+        self.may_send(&Acting::itself(caller), &run.envelope.routing)?;
         let (sender, order) = run.sender();
         let ahead = self.admit_passing(&order)?;
         let dedupe = &self.state.dedupe;
@@ -72,9 +74,12 @@ impl Core {
         if !dedupe.is_empty() && run.publishes.iter().any(is_known) {
             return Ok(false);
         }
-        let route = self.route_of(run, sender);
-        self.counters.events.inc_by(run.len() as u64);
-        self.pass(passing.segment.clone(), route, ahead);
+        let route = self.route_of(caller, run, sender)?;
+        if !self.mail_room(caller, &route).has(run.bytes()) {
+            return Ok(false);
+        }
+        self.metrics.events.inc_by(run.len() as u64);
+        self.pass(passing.segment.clone(), route, ahead, now);
         Ok(true)
     }
 }

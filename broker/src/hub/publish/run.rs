@@ -9,19 +9,22 @@ use agenthub_proto::{
 };
 use prost::Message;
 
-use super::super::core::{Core, Now};
+use super::{
+    super::core::{Core, Now},
+    rights::Acting,
+};
 use crate::{
-    event_id,
+    Caller, Error, event_id,
     fields::Field,
     id::{AgentId, OrderKey},
     limits,
     plain::Plain,
-    routing::{Facts, Route, Wants, route},
+    routing::{Facts, Route, Wants},
     segment::has_room_for,
 };
 
 /// Typical overhead of an event besides its message and envelope, in bytes.
-const BESIDES: usize = 160;
+pub(super) const BESIDES: usize = 160;
 
 /// An envelope of publishes that need no individual checks: within its limits, of a sender that may use it.
 #[derive(Debug)]
@@ -35,7 +38,7 @@ pub(crate) struct Envelope {
 
 impl Envelope {
     /// The envelope of an agent's publishes; `None` if they need individual checks.
-    pub(crate) fn plain(agent: &str, came: &[u8]) -> Option<Self> {
+    pub(crate) fn plain(caller: &Caller, agent: &str, came: &[u8]) -> Option<Self> {
         let mut routing = AgentEventMetadata::decode(came).ok()?;
         if routing.from_agent_id.is_empty() {
             agent.clone_into(&mut routing.from_agent_id);
@@ -45,7 +48,14 @@ impl Envelope {
             && routing.deliver_at.is_none()
             && routing.deadline.is_none()
             && routing.time_left.is_none()
+            && (routing.parent_task_id.is_empty() || caller.is_anonymous())
+            && routing.on_behalf_of.is_empty()
+            && routing.chain.is_empty()
+            && !caller.is_limited_by_day()
             && limits::routing(&routing).is_ok();
+        if !caller.is_unrestricted() {
+            routing.on_behalf_of.clone_from(&caller.principal);
+        }
         is_plain.then(|| Self {
             // Encoded again: unknown fields could exceed the limits on size and nesting of an event.
             bytes: routing.encode_to_vec(),
@@ -55,7 +65,7 @@ impl Envelope {
     }
 
     /// Approximate bytes of a publish's event.
-    fn event_bytes(&self, plain: &Plain) -> usize {
+    pub(super) fn event_bytes(&self, plain: &Plain) -> usize {
         plain.message().len() + self.bytes.len() + BESIDES
     }
 }
@@ -170,7 +180,16 @@ impl Stamp {
 
 impl Core {
     /// The route of a run.
-    pub(super) fn route_of(&self, run: &Run, sender: AgentId) -> Route {
+    ///
+    /// # Errors
+    ///
+    /// [`Error::PermissionDenied`] if it would go to whoever subscribes, and the caller may not send to all of them.
+    pub(super) fn route_of(
+        &self,
+        caller: &Caller,
+        run: &Run,
+        sender: AgentId,
+    ) -> Result<Route, Error> {
         let routing = &run.envelope.routing;
         let topics = routing.subscriptions.iter().map(String::as_str);
         let facts = Facts {
@@ -186,7 +205,7 @@ impl Core {
             },
             matching_only: routing.matching_only,
         };
-        route(&facts, |wants| self.candidates(wants))
+        self.allowed_route(&Acting::itself(caller), &facts)
     }
 }
 
@@ -221,7 +240,8 @@ mod tests {
             ..Publish::default()
         };
         let plain = Plain::read(&publish.encode_to_vec().into()).expect("it is plain");
-        let envelope = Envelope::plain("a", plain.routing()).expect("it is plain");
+        let anyone = Caller::anonymous();
+        let envelope = Envelope::plain(&anyone, "a", plain.routing()).expect("it is plain");
         let mut publishes = [plain].into_iter().peekable();
         let run = Run::first(&Arc::new(envelope), &mut publishes).expect("there is one");
 
@@ -267,7 +287,7 @@ mod tests {
         for unknown in [deep, large] {
             let came = [routing.encode_to_vec(), unknown].concat();
             assert!(AgentEventMetadata::decode(&*came).is_ok());
-            let envelope = Envelope::plain("a", &came).expect("it is plain");
+            let envelope = Envelope::plain(&Caller::anonymous(), "a", &came).expect("it is plain");
             assert_eq!(envelope.bytes, routing.encode_to_vec());
         }
     }

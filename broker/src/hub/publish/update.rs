@@ -13,8 +13,7 @@ use super::{
     Receipt, tasks_are_full,
 };
 use crate::{
-    Error,
-    caller::Caller,
+    Caller, Error,
     dedupe::Known,
     id::{AgentId, TaskId},
     routing::{Facts, Route, Wants, route},
@@ -44,7 +43,8 @@ impl Core {
     ) -> Result<Receipt, Error> {
         let sender = AgentId::from(routing.from_agent_id.as_str());
         let task = TaskId::from(update.task_id.as_str());
-        let known = self.known_task(&task)?;
+        let known = self.known_task(caller, &task)?;
+        self.may_update(caller, known, &routing)?;
         let next = update.status.as_ref().map_or(0, |s| s.state);
         let next = TaskState::try_from(next).map_err(|_| {
             Error::InvalidArgument(format!("update.status.state: {next} is no known value"))
@@ -94,7 +94,8 @@ impl Core {
     ) -> Result<Receipt, Error> {
         let sender = AgentId::from(routing.from_agent_id.as_str());
         let task = TaskId::from(update.task_id.as_str());
-        let known = self.known_task(&task)?;
+        let known = self.known_task(caller, &task)?;
+        self.may_update(caller, known, &routing)?;
         let standing = known.standing(now.time, self.settings.late_artifacts);
         let claims = task::add_artifact(&standing, &sender)?;
         if !self.state.tasks.has_room() {
@@ -138,8 +139,11 @@ impl Core {
         self.send(caller, draft, update.is_memory, now)
     }
 
-    fn known_task(&self, id: &TaskId) -> Result<tasks::Known<'_>, Error> {
-        self.state.tasks.get(id).ok_or_else(|| {
+    /// The task, if the caller may know that it is there. One that nobody has yet is anybody's to take.
+    fn known_task(&self, caller: &Caller, id: &TaskId) -> Result<tasks::Known<'_>, Error> {
+        let may_know =
+            |task: &tasks::Known<'_>| task.assignee().is_none() || self.sees(caller, *task);
+        self.state.tasks.get(id).filter(may_know).ok_or_else(|| {
             Error::NotFound(format!(
                 "task not found: \"{id}\" (a message with its task_id makes a task)"
             ))

@@ -116,7 +116,8 @@ fn streams_and_subscriptions_are_bounded() {
             agent: agent.into(),
             filter: Filter::default(),
             after: String::new(),
-            observes: false,
+            observes: None,
+            recent: 0,
         };
         b.core.open_stream(&Caller::anonymous(), request, b.now)
     };

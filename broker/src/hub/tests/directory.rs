@@ -146,7 +146,8 @@ fn a_stream_that_rereads_gets_the_whole_snapshot_before() {
         agent: "watcher".into(),
         filter: Filter::kinds(&[EventKind::AgentCard]),
         after: b.core.log.id().token(Position(0)),
-        observes: false,
+        observes: None,
+        recent: 0,
     };
     let opened = b
         .core
@@ -247,6 +248,19 @@ fn a_listing_without_a_text_reads_no_texts() {
     assert_eq!(list(""), (0, 100));
     assert_eq!(list(" "), (0, 100));
     assert_eq!(list("agent 7"), (100, 10 + 9));
+    // The texts are made once, and again for a card that has changed.
+    assert_eq!(list("agent 8"), (0, 10 + 9));
+    b.register(AgentCard {
+        description: "knows something else".into(),
+        ..card("agent 5", 5)
+    });
+    let request = ListAgentsRequest {
+        text: "Something".into(),
+        ..Default::default()
+    };
+    let mut listing = Listing::new(request).expect("good");
+    let (steps, ()) = steps::count(|| while !b.core.list_some(&mut listing) {});
+    assert_eq!((steps, listing.page.len()), (1, 1));
 }
 
 #[derive(Clone, Debug)]

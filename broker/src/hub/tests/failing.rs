@@ -27,7 +27,8 @@ async fn a_panic_that_leaves_the_state_half_changed_ends_the_hub() {
         agent: "reader".into(),
         filter: Filter::kinds(&[EventKind::Message]),
         after: String::new(),
-        observes: false,
+        observes: None,
+        recent: 0,
     };
     let session = hub.open_stream(&Caller::anonymous(), first).await;
     let session = session.expect("it is opened");

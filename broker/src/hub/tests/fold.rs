@@ -267,6 +267,7 @@ fn listed_by_status(tasks: &Tasks, agent: AgentId) -> Vec<String> {
     let query = StatusQuery {
         agent,
         context: None,
+        initiator: None,
         states: Vec::new(),
         since: None,
         before: None,

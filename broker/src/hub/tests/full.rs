@@ -34,7 +34,8 @@ fn hello(card: Option<&str>, kinds: &[EventKind]) -> Hello {
 impl Bench {
     fn greet(&mut self, hello: Hello) -> Result<Opened, Error> {
         let caller = Caller::anonymous();
-        self.core.connect(&caller, hello, Vec::new(), self.now)
+        self.core
+            .connect(&caller, Kind::Connect, hello, Vec::new(), self.now)
     }
 
     fn records(&self) -> usize {

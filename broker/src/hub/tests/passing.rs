@@ -36,7 +36,8 @@ fn run(id: usize, context: &str, durability: Durability) -> Run {
         ..Publish::default()
     };
     let plain = Plain::read(&publish.encode_to_vec().into()).expect("it is plain");
-    let envelope = Envelope::plain("asker", plain.routing()).expect("it is plain");
+    let envelope =
+        Envelope::plain(&Caller::anonymous(), "asker", plain.routing()).expect("it is plain");
     let run = Run::first(&envelope.into(), &mut [plain].into_iter().peekable());
     run.expect("there is one")
 }

@@ -100,8 +100,13 @@ fn a_first_subscription_takes_what_waits_in_portions_and_in_order() {
         let mut b = bench_with_mail();
         let (caller, now) = (Caller::anonymous(), b.now);
         let opened = hold(|| {
-            b.core
-                .connect(&caller, hello(&[subscription]), Vec::new(), now)
+            b.core.connect(
+                &caller,
+                Kind::Connect,
+                hello(&[subscription]),
+                Vec::new(),
+                now,
+            )
         });
         let mut opened = opened.expect("a good hello");
         let mut next = WAITING;
@@ -122,7 +127,7 @@ fn of_two_first_subscriptions_the_first_takes_what_waits() {
     let hello = hello(&[durable("first"), durable("second")]);
     let mut opened = b
         .core
-        .connect(&caller, hello, Vec::new(), now)
+        .connect(&caller, Kind::Connect, hello, Vec::new(), now)
         .expect("good");
     open(&mut b, &mut opened, |_| {});
     say(&mut b, WAITING);
@@ -142,8 +147,13 @@ fn a_subscription_that_was_not_opened_to_the_end_is_opened_by_the_next_stream() 
     let mut b = bench_with_mail();
     let (caller, now) = (Caller::anonymous(), b.now);
     let connect = |b: &mut Bench| {
-        b.core
-            .connect(&caller, hello(&[durable("work")]), Vec::new(), now)
+        b.core.connect(
+            &caller,
+            Kind::Connect,
+            hello(&[durable("work")]),
+            Vec::new(),
+            now,
+        )
     };
     let opened = connect(&mut b).expect("good");
     assert!(!opened.claiming.is_empty());
@@ -177,7 +187,8 @@ fn what_a_stream_leaves_waits_again_in_order() {
         agent: "worker".into(),
         filter: Filter::kinds(&kinds),
         after: String::new(),
-        observes: false,
+        observes: None,
+        recent: 0,
     };
     let caller = Caller::anonymous();
     let opened = hold(|| b.core.open_stream(&caller, request, now));
@@ -251,7 +262,10 @@ fn what_an_instance_claims_is_its_own_again_in_portions() {
     let claims = hello::claims(&claims);
     let hello = hello(&[durable("work")]);
     let mut holds = 1;
-    first = hold_of(most, || b.core.connect(&caller, hello, claims, now)).expect("good");
+    first = hold_of(most, || {
+        b.core.connect(&caller, Kind::Connect, hello, claims, now)
+    })
+    .expect("good");
     while first.is_under_way() {
         let more = hold_of(most, || b.core.open_more(&caller, &mut first, now));
         more.expect("there is room");
@@ -412,7 +426,9 @@ fn a_subscription_that_takes_little_of_what_waits_opens_while_others_get_mail() 
         }),
         ..durable("work")
     };
-    let opened = b.core.connect(&caller, hello(&[nothing]), Vec::new(), now);
+    let opened = b
+        .core
+        .connect(&caller, Kind::Connect, hello(&[nothing]), Vec::new(), now);
     let mut opened = opened.expect("a good hello");
     let mut holds = 0;
     open(&mut b, &mut opened, |b| {

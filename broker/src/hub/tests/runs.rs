@@ -56,7 +56,8 @@ impl Spoken {
             Plain::read(&bytes.into()).expect("it is plain")
         });
         let plain: Vec<Plain> = plain.collect();
-        let envelope = Envelope::plain("asker", plain[0].routing()).expect("it is plain");
+        let envelope = Envelope::plain(&Caller::anonymous(), "asker", plain[0].routing())
+            .expect("it is plain");
         let run = Run::first(&envelope.into(), &mut plain.into_iter().peekable());
         run.expect("there is one")
     }

@@ -1,6 +1,9 @@
 //! Opening and closing of streams.
 
+use agenthub_proto::{a2a::TaskStatus, agenthub::TaskStatusUpdateEvent};
+
 use super::*;
+use crate::mailboxes::Observed;
 
 #[test]
 fn the_goodbye_of_a_replaced_stream_changes_nothing() {
@@ -53,7 +56,7 @@ fn a_busy_subscription_does_not_hold_up_another() {
     let caller = Caller::anonymous();
     let opened = b
         .core
-        .connect(&caller, hello, Vec::new(), b.now)
+        .connect(&caller, Kind::Connect, hello, Vec::new(), b.now)
         .expect("good");
     for n in 0..200 {
         b.work(&n.to_string(), "asker", "worker").expect("good");
@@ -104,4 +107,35 @@ fn a_stream_of_an_unregistered_agent_takes_no_presence_from_its_next() {
     b.close(old.id, false);
     b.wait(Settings::default().presence_lease);
     assert!(b.core.presence.has_instance(&"echo".into()));
+}
+
+/// An observer works on nothing, so that what it sees does not depend on how fast it reads.
+#[test]
+fn an_observer_sees_work_on_tasks_that_have_ended_by_then() {
+    let mut b = Bench::new(Settings::default());
+    let request = StreamRequest {
+        call: Call::SubscribeToAgentEvents,
+        agent: "observer".into(),
+        filter: Filter::kinds(&[EventKind::Message]),
+        after: String::new(),
+        observes: Some(Observed::All),
+        recent: 0,
+    };
+    let opened = b
+        .core
+        .open_stream(&Caller::anonymous(), request, b.now)
+        .expect("a good request");
+    let worker = b.stream("worker", &[EventKind::Message]);
+    b.work("t", "asker", "worker").expect("good");
+    let ended = TaskStatusUpdateEvent {
+        task_id: "t".into(),
+        status: Some(TaskStatus {
+            state: TaskState::Completed.into(),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    b.publish(Body::Status(ended), "worker", "").expect("good");
+    assert_eq!(b.take(opened.id).events(), 1);
+    assert_eq!(b.take(worker.id).events(), 0, "it would work on it");
 }

@@ -82,6 +82,7 @@ impl Machine {
             checkpoint_pages: self.checkpoint_pages,
             few: self.few,
             probe: self.probe,
+            metrics: Arc::default(),
         };
         let mut records = Vec::new();
         let log = SqliteLog::open(self.folder(), &options, |found| {

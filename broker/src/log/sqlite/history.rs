@@ -26,13 +26,18 @@ pub(super) struct Stored {
 impl History for Stored {
     fn page(&self, after: Position, upto: Position) -> Result<Page, Error> {
         let page = beside(&self.folder, |reader| {
-            let oldest = Position(reader.first.0 - 1);
+            let oldest = oldest(reader);
             Ok(match after < oldest {
                 true => Err(gone(reader.id, after, oldest)),
                 false => Ok(read(reader, after, upto)?),
             })
         });
         page.unwrap_or_else(|error| Err(unreadable(&error)))
+    }
+
+    fn oldest(&self) -> Result<Position, Error> {
+        let oldest = beside(&self.folder, |reader| Ok(oldest(reader)));
+        oldest.map_err(|error| unreadable(&error))
     }
 
     fn at(&self, positions: &[Position]) -> Result<Vec<(Position, Arc<Sealed>)>, Error> {
@@ -73,6 +78,10 @@ impl History for Stored {
         });
         read.map_err(|error| unreadable(&error))
     }
+}
+
+fn oldest(reader: &Reader<'_>) -> Position {
+    Position(reader.first.0 - 1)
 }
 
 fn unreadable(error: &OpenError) -> Error {

@@ -53,7 +53,7 @@ use self::{
 use super::{
     Commit, Commits, EventLog, History, LogId, OpenError, Position, Record, commits::Committer,
 };
-use crate::Error;
+use crate::{Error, metrics::LogMetrics};
 
 pub(crate) use beside::{Beside, beside, copy};
 pub(crate) use ended::{Keeping, Segment};
@@ -75,7 +75,7 @@ pub(crate) const FILE: &str = "log.db";
 /// Maximum groups queued for the writer.
 const QUEUE: usize = 16_384;
 /// Bytes queued for the writer from which on publishes are refused. Less than the reserve.
-const QUEUE_BYTES: usize = 16 * 1024 * 1024;
+pub(crate) const QUEUE_BYTES: usize = 16 * 1024 * 1024;
 
 /// Options of the log.
 #[derive(Clone, Debug)]
@@ -86,6 +86,8 @@ pub(crate) struct Options {
     pub(crate) reserve_bytes: u64,
     /// Test for an exceeded quota.
     pub(crate) probe: Probe,
+    /// Metrics of the writer.
+    pub(crate) metrics: Arc<LogMetrics>,
     /// Additional SQLite settings of a test.
     #[cfg(test)]
     pub(crate) pragmas: &'static str,
@@ -106,6 +108,7 @@ impl Default for Options {
             vfs: None,
             reserve_bytes: 32 * 1024 * 1024,
             probe: room::probe,
+            metrics: Arc::default(),
             #[cfg(test)]
             pragmas: "",
             #[cfg(test)]
@@ -240,11 +243,18 @@ impl SqliteLog {
             waiting: None,
             queued: queued.clone(),
             is_closing: is_closing.clone(),
-            syncs: Syncs::start(wal, options.few(), safe.clone(), queued.clone())
-                .map_err(problem)?,
+            syncs: Syncs::start(
+                wal,
+                options.few(),
+                safe.clone(),
+                queued.clone(),
+                options.metrics.clone(),
+            )
+            .map_err(problem)?,
             safe,
             room,
             packer: Packer::default(),
+            metrics: options.metrics.clone(),
         };
         let writer = std::thread::Builder::new()
             .name("log-writer".to_owned())
@@ -332,6 +342,10 @@ impl EventLog for SqliteLog {
         let _ = self.jobs.send(Job::Group(rest));
         let _ = self.jobs.send(Job::End);
         self.writer.take()
+    }
+
+    fn queued_bytes(&self) -> usize {
+        self.queued.bytes()
     }
 
     fn history(&self) -> Arc<dyn History> {

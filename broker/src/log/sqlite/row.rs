@@ -6,10 +6,9 @@ use super::{
     super::{Entry, Position, Record, codec},
     packed::{Packer, unpack},
 };
-use crate::{
-    caller::{ANONYMOUS, DEFAULT_NAMESPACE},
-    id::OrderKey,
-};
+use agenthub_access::{ANONYMOUS, DEFAULT_NAMESPACE};
+
+use crate::id::OrderKey;
 
 /// An encoded record.
 #[derive(Debug)]

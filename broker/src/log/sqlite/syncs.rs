@@ -8,6 +8,7 @@ use std::{
         mpsc::{Receiver, SyncSender, TryRecvError, sync_channel},
     },
     thread::JoinHandle,
+    time::Instant,
 };
 
 use super::{
@@ -15,6 +16,7 @@ use super::{
     wal::Wal,
     writer::Queued,
 };
+use crate::metrics::LogMetrics;
 
 /// Below this many rows, syncing inline beats waking the thread.
 pub(super) const FEW: usize = 16;
@@ -50,12 +52,16 @@ struct Target {
     wal: Wal,
     safe: Arc<Mutex<Safe>>,
     queued: Arc<Queued>,
+    metrics: Arc<LogMetrics>,
 }
 
 impl Target {
     /// Syncs a commit, and reports it as durable.
     fn sync(&self, committed: Committed) -> Result<(), Unsynced> {
-        match self.wal.sync() {
+        let began = Instant::now();
+        let synced = self.wal.sync();
+        self.metrics.sync.observe_time(began.elapsed());
+        match synced {
             Ok(()) => {
                 lock(&self.safe).advance(committed.last);
                 self.queued.safe(committed.bytes);
@@ -81,8 +87,14 @@ impl Syncs {
         few: usize,
         safe: Arc<Mutex<Safe>>,
         queued: Arc<Queued>,
+        metrics: Arc<LogMetrics>,
     ) -> io::Result<Self> {
-        let target = Arc::new(Target { wal, safe, queued });
+        let target = Arc::new(Target {
+            wal,
+            safe,
+            queued,
+            metrics,
+        });
         let (commits, coming) = sync_channel::<Committed>(1);
         let (tell, done) = sync_channel(1);
         let other = target.clone();

@@ -6,7 +6,7 @@ use std::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{Receiver, RecvTimeoutError},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use rusqlite::{Connection, config::DbConfig};
@@ -20,6 +20,7 @@ use super::{
     safe::{Safe, lock},
     syncs::{Committed, Syncs, Unsynced},
 };
+use crate::metrics::LogMetrics;
 
 /// Maximum bytes of a transaction, unless one group alone is larger.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
@@ -93,6 +94,7 @@ pub(super) struct Writer {
     pub(super) syncs: Syncs,
     pub(super) room: Room,
     pub(super) packer: Packer,
+    pub(super) metrics: Arc<LogMetrics>,
 }
 
 /// Error: the log cannot be written any more.
@@ -158,7 +160,11 @@ impl Writer {
         if batch.rows.is_empty() {
             return Ok(());
         }
+        let began = Instant::now();
         self.commit(&mut batch)?;
+        self.metrics.commit.observe_time(began.elapsed());
+        self.metrics.records.observe(batch.rows.len() as u64);
+        self.metrics.bytes.inc_by(batch.bytes as u64);
         self.syncs.add(batch.committed())?;
         self.move_pages()
     }

@@ -129,9 +129,11 @@ fn a_page_looks_at_the_tasks_of_its_agent_or_context_alone() {
 #[test]
 fn a_page_that_finds_little_goes_on_where_it_was() {
     let mut tasks = many(20_000);
-    tasks.apply_status(&status("t0", TaskState::Failed), None, START);
-    tasks.apply_message(&message("last", "usual"), &routing("asker"), None, START);
+    let last = message("last", "usual");
+    tasks.apply_message(&last, &routing("asker"), Some(&"worker".into()), START);
+    // The tasks of a context are not apart by their states.
     let query = Query {
+        context: Some("usual".to_owned()),
         states: vec![TaskState::Submitted, TaskState::Failed],
         limit: 50,
         ..Query::default()

@@ -30,6 +30,7 @@ fn late_artifact(task: &str) -> TaskArtifactUpdateEvent {
 
 fn of(agent: &str) -> StatusQuery {
     StatusQuery {
+        initiator: None,
         agent: agent.into(),
         context: None,
         states: Vec::new(),

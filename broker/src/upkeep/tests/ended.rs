@@ -114,6 +114,7 @@ async fn an_ended_task_is_known_after_a_restart_and_read_from_the_log() {
         let known = state.tasks.get(task).expect("it is known");
         assert_eq!(known.state(), TaskState::Completed);
         assert_eq!((known.context(), &**known.requester()), ("c", "asker"));
+        assert_eq!(known.initiator(), "alice");
         assert!(
             state
                 .tasks
@@ -163,6 +164,15 @@ async fn a_hub_answers_with_tasks_that_are_in_its_log_alone() {
     }
     let expected: Vec<String> = (0..120).rev().map(|n| format!("t{n}")).collect();
     assert_eq!(listed, expected);
+    for (principal, total) in [("alice", 120), ("bob", 0)] {
+        let request = ListTasksRequest {
+            on_behalf_of: principal.into(),
+            count: true,
+            ..Default::default()
+        };
+        let page = hub.list_tasks(&caller, &request).await.expect("a page");
+        assert_eq!(page.total_size, total, "{principal}");
+    }
     let again = hub.cancel_task(&caller, "t7", "").await;
     assert!(
         matches!(again, Err(Error::FailedPrecondition(_))),
