@@ -11,6 +11,9 @@ use crate::{Fault, Severity};
 /// Width of the text, in columns, at most.
 const WIDTH: usize = 100;
 
+/// Longest line of a text that is shown, in bytes: nobody reads a longer one, and what draws them ends the program at 65,535 columns.
+const LONGEST_LINE: usize = 2_000;
+
 impl Fault {
     /// The fault with its line, what is meant in it, and the help; ends with a line break.
     pub fn rendered(&self, colour: bool) -> String {
@@ -40,7 +43,10 @@ struct Diagnosed<'f> {
 
 impl<'f> Diagnosed<'f> {
     fn of(fault: &'f Fault) -> Self {
-        let place = fault.place.filter(|_| !fault.text.is_empty());
+        let is_readable = || fault.text.lines().all(|line| line.len() <= LONGEST_LINE);
+        let place = fault
+            .place
+            .filter(|_| !fault.text.is_empty() && is_readable());
         let (source, label) = match place {
             Some(place) => {
                 let name = fault.path.to_string_lossy();
@@ -92,5 +98,30 @@ impl Diagnostic for Diagnosed<'_> {
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let label = self.label.clone()?;
         Some(Box::new(std::iter::once(label)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::Place;
+
+    #[test]
+    fn a_fault_in_a_line_that_nobody_reads_is_told_without_it() {
+        let place = Place {
+            line: 1,
+            column: 70_000,
+            length: 1,
+        };
+        let fault = Fault {
+            text: "x".repeat(80_000).into(),
+            place: Some(place),
+            ..Fault::error(Path::new("f.json"), "it is wrong")
+        };
+        let told = fault.rendered(false);
+        assert!(told.contains("it is wrong"), "{told}");
+        assert!(told.len() < 1_000, "{told}");
     }
 }

@@ -1,8 +1,14 @@
 //! Words for people who misspelt something.
 
-/// The known word that somebody may have meant.
+/// Letters of a word that is looked for among others, at most: comparing takes more than in proportion to them.
+const LONGEST: usize = 100;
+
+/// The known word that somebody may have meant. A word of more than 100 letters is nobody's slip.
 pub fn meant<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
     let plain = |word: &str| word.to_lowercase().replace(['_', ' '], "-");
+    if word.len() > LONGEST {
+        return None;
+    }
     let word = plain(word);
     known
         .into_iter()
@@ -53,6 +59,7 @@ mod tests {
         assert_eq!(meant("fi", short), Some("if"));
         assert_eq!(meant("bg", short), Some("big"));
         assert_eq!(meant("c", short), None);
+        assert_eq!(meant(&"a".repeat(LONGEST + 1), short), None);
         assert_eq!(choice(&known), "`depends_on` or `on_failure`");
     }
 }

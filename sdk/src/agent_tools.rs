@@ -1,8 +1,13 @@
 //! Agents as tools, for those who offer them to somebody else's model: under the names and with the descriptions that supervisors see.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use crate::{Client, Delegation, schema, supervisor};
+
+/// Agents that the hub is asked about at once, and the number of further ones that stay without an answer.
+const ASKED: usize = 10_000;
 
 /// An agent as a tool.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,6 +16,8 @@ pub struct AgentTool {
     pub agent: String,
     /// True if the agent can be reached.
     pub online: bool,
+    /// True unless the hub says that this client may not send to the agent. The hub decides again when it is asked.
+    pub allowed: bool,
     /// `agent_` and the slug of the id, at most 64 characters of `[a-z0-9_-]`. It stays the same while the agent is known.
     pub name: String,
     /// The agent's description of itself and of its skills.
@@ -62,11 +69,18 @@ impl Client {
     /// then it is told from the [`Directory`](crate::Directory), and the hub is only asked (for 2 s at most) while that is being filled.
     pub async fn agent_tools(&self) -> Vec<AgentTool> {
         let known = supervisor::known(self).await;
+        let ids = known.iter().map(|entry| entry.card.name.clone());
+        let denied = self.may_not_send_to(ids.take(ASKED).collect()).await;
+        let denied = denied.unwrap_or_else(|error| {
+            tracing::debug!(%error, "the hub did not say to whom this client may send");
+            HashSet::new()
+        });
         let every = supervisor::every(&known).into_iter();
         let tools = every.filter_map(|(entry, offered)| {
             Some(AgentTool {
                 agent: entry.card.name.clone(),
                 online: entry.online,
+                allowed: !denied.contains(&entry.card.name),
                 name: offered.tool.name,
                 description: offered.tool.description,
                 parameters: offered.tool.parameters,

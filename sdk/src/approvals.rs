@@ -84,19 +84,23 @@ impl Approvals {
         }
     }
 
-    /// Takes the answer in a message, if that is one. Only the first answer to a question counts.
-    pub(crate) fn take(&self, message: &Message) {
+    /// Takes the answer in a message, if that is one. Only the first answer to a question counts. It is given by the principal whom the hub
+    /// names for the message, whatever it says itself; on a hub without identities there is none.
+    pub(crate) fn take(&self, message: &Message, principal: &str) {
         let answer = message.data().next();
         let answer = answer.and_then(|data| serde_json::from_value::<Answer>(data).ok());
         let Some(Answer {
             run,
             approval,
-            decision,
+            mut decision,
         }) = answer
         else {
             tracing::warn!("a message answers an approval, but does not say which or how");
             return;
         };
+        if !principal.is_empty() {
+            principal.clone_into(&mut decision.by);
+        }
         let question = (run, approval);
         let mut waiting = self.lock();
         let unread = match waiting.asked.remove(&question) {
@@ -169,7 +173,17 @@ mod tests {
 
     fn answer(approvals: &Approvals, approval: &str, by: &str) {
         let (message, _) = message("a", &RunId::new("r"), approval, decision(by));
-        approvals.take(&message);
+        approvals.take(&message, "");
+    }
+
+    /// Issue 25, on whose behalf: approvals are answered in the name of the principal, whatever `by` says.
+    #[tokio::test]
+    async fn who_answers_is_the_principal_whom_the_hub_names() {
+        let (approvals, run) = (Approvals::default(), RunId::new("r"));
+        let (message, _) = message("a", &run, "one", decision("somebody"));
+        approvals.take(&message, "ann");
+        let decided = approvals.ask(&run, "one").now_or_never();
+        assert_eq!(decided, Some(decision("ann")));
     }
 
     #[tokio::test]

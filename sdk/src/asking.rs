@@ -109,7 +109,7 @@ impl TaskContext {
                 None => return Ok(()),
                 Some(error) if error.is_retryable() && self.may_publish().is_ok() => {
                     tracing::warn!(%error, "the hub could not take the question, trying again");
-                    sleep(RETRY).await;
+                    sleep(error.pause(RETRY)).await;
                 }
                 Some(error) => {
                     self.inner.asked.hold(lease);

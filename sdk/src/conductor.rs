@@ -6,7 +6,7 @@ use agenthub_proto::a2a::{Message, Part, Role};
 use agenthub_runs::{Budget, RunId, RunOutcome, Strategy, World};
 use serde_json::Value;
 
-use crate::{Failure, Reply, TaskContext};
+use crate::{Failure, ForkChanges, Reply, TaskContext};
 
 /// Makes runs of an agent's messages. The SDK keeps their journal, takes up what another process left, hands cancellation on, and
 /// tells the requester how a run ended.
@@ -24,6 +24,29 @@ pub trait Conductor: fmt::Debug + Send + Sync {
     /// The world in which the run acts. Called right after [`begin`](Self::begin), or in the process that takes the run up.
     /// [`World::conclude`] is called before the requester is told, with the same result.
     fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World>;
+
+    /// The input of a fork of one of its runs, which had the input `recorded`. Takes no changes by default. The fork has been begun like any
+    /// other run, with what it finds in its message; of that, this takes the place.
+    ///
+    /// # Errors
+    ///
+    /// There will be no fork; its task ends so.
+    fn fork(&self, recorded: Value, changes: &ForkChanges) -> Result<Value, Failure> {
+        let strategy = self.strategy().name();
+        let taken = [
+            ("model", changes.model.is_some()),
+            ("instructions", changes.instructions.is_some()),
+            ("input", changes.input.is_some()),
+        ];
+        match taken.iter().find(|(_, is_given)| *is_given) {
+            Some((field, _)) => {
+                let why =
+                    format!("a fork of a run by the strategy {strategy} takes no other {field}");
+                Err(Failure::rejected(why).at(*field))
+            }
+            None => Ok(recorded),
+        }
+    }
 
     /// Attributes of the spans of its runs.
     fn identity(&self) -> Identity {

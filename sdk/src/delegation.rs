@@ -28,6 +28,8 @@ pub struct Delegation {
     pub text: String,
     /// The request as data; a value that is no object travels as `{"value": …}`.
     pub payload: Option<serde_json::Value>,
+    /// Further parts of the request, behind text and payload.
+    pub content: Vec<Part>,
     /// The conversation; empty starts one, named after the task.
     pub context_id: String,
     /// The task that this makes, or goes on with.
@@ -42,6 +44,9 @@ pub struct Delegation {
     pub budget: Budget,
     /// The task on whose behalf this is asked.
     pub parent_task_id: String,
+    /// The principal on whose behalf this is asked, where no parent task says it; empty for the sender itself. Only who may impersonate may
+    /// name another one.
+    pub on_behalf_of: String,
     /// Delegations before this one; at most [`MAX_HOPS`].
     pub hops: u32,
     /// The trace that this belongs to; a trace of its own if not given.
@@ -63,6 +68,7 @@ impl Delegation {
             capability: String::new(),
             text: String::new(),
             payload: None,
+            content: Vec::new(),
             context_id: String::new(),
             task_id: None,
             message_id: None,
@@ -70,6 +76,7 @@ impl Delegation {
             deadline: None,
             budget: Budget::default(),
             parent_task_id: String::new(),
+            on_behalf_of: String::new(),
             hops: 0,
             trace: None,
             priority: Priority::Unspecified,
@@ -100,6 +107,13 @@ impl Delegation {
     #[must_use]
     pub fn payload(mut self, payload: impl Into<serde_json::Value>) -> Self {
         self.payload = Some(payload.into());
+        self
+    }
+
+    /// Further parts of the request, behind text and payload, such as files.
+    #[must_use]
+    pub fn content(mut self, content: impl IntoIterator<Item = Part>) -> Self {
+        self.content.extend(content);
         self
     }
 
@@ -142,6 +156,13 @@ impl Delegation {
     #[must_use]
     pub fn parent_task_id(mut self, parent_task_id: impl Into<String>) -> Self {
         self.parent_task_id = parent_task_id.into();
+        self
+    }
+
+    /// The principal on whose behalf this is asked, where no parent task says it.
+    #[must_use]
+    pub fn on_behalf_of(mut self, principal: impl Into<String>) -> Self {
+        self.on_behalf_of = principal.into();
         self
     }
 
@@ -231,6 +252,7 @@ impl Delegation {
             content.push(Part::text(&self.text));
         }
         content.extend(self.payload.as_ref().map(Part::data));
+        content.extend(self.content.iter().cloned());
         let mut message = Message {
             message_id: self.message_id.clone().unwrap_or_default(),
             context_id: self.context_id.clone(),
@@ -260,6 +282,7 @@ impl Delegation {
             budget: usage::to_wire(self.budget),
             idempotency_key: message.message_id.clone(),
             parent_task_id: self.parent_task_id.clone(),
+            on_behalf_of: self.on_behalf_of.clone(),
             hops: self.hops,
             ..Default::default()
         };
@@ -321,6 +344,7 @@ mod tests {
             .capability("echo_request")
             .text("say hi")
             .payload(json!({"input": "hi"}))
+            .content([Part::text("more")])
             .context_id("c1")
             .timeout(Duration::from_secs(10))
             .metadata("tone", "kind")
@@ -328,7 +352,8 @@ mod tests {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(100);
         let (message, routing) = delegation.to_wire("user_agent", now);
 
-        assert_eq!(message.text(), "say hi");
+        assert_eq!(message.content.first(), Some(&Part::text("say hi")));
+        assert_eq!(message.content.last(), Some(&Part::text("more")));
         assert_eq!(message.data().next(), Some(json!({"input": "hi"})));
         assert_eq!(message.role(), Role::User);
         assert_eq!(message.context_id, "c1");

@@ -8,6 +8,7 @@ pub use crate::spans::{Telemetry, TelemetryError};
 pub use crate::{
     agent::{BeginError, ExecuteError, Executed, ExecutedRun, RunStarter},
     conductor::{Beginning, Conductor, Identity},
+    forks::{ForkChanges, ForkRequest},
     handing_over::HandedOver,
     spans::{SpanSink, Spans},
 };

@@ -2,7 +2,12 @@
 
 use std::time::Duration;
 
+use agenthub_proto::agenthub::PublishResult;
 use tonic::{Code, Status};
+use tonic_types::StatusExt as _;
+
+/// Longest time that is waited for a quota.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Failure of a call of this crate. The variants differ by what the caller can do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -11,7 +16,7 @@ pub enum Error {
     /// The hub's address is none.
     #[error("{url:?} is no address of a hub: {reason} (an example is http://127.0.0.1:50051)")]
     InvalidUrl {
-        /// The address as given.
+        /// The address as given, without a login.
         url: String,
         /// Its fault.
         reason: String,
@@ -33,6 +38,14 @@ pub enum Error {
         url: String,
         /// The time that was waited.
         within: Duration,
+    },
+    /// TLS with the hub fails: one does not trust the other's certificate, or one side does not speak TLS.
+    #[error("no secure connection to {url}: {reason}")]
+    Insecure {
+        /// The address.
+        url: String,
+        /// The reason, and what to do about it.
+        reason: String,
     },
     /// Something answers there, but it does not speak the hub's protocol.
     #[error("what answers at {url} is no AgentHub: {reason}")]
@@ -63,6 +76,14 @@ pub enum Error {
     /// A bound of the hub is reached: its log is behind, its disk or a mailbox is full. Later there may be room.
     #[error("the hub has no room for this at present: {0}")]
     Busy(String),
+    /// A quota is used up, of the caller or of whom it sends to.
+    #[error("the hub has no room for this at present: {reason}")]
+    OverQuota {
+        /// The quota, and when to come back.
+        reason: String,
+        /// Time after which the same call may succeed, if that is known.
+        retry_after: Option<Duration>,
+    },
     /// The hub cannot do it at present.
     #[error("the hub cannot do this at present: {0}")]
     Unavailable(String),
@@ -110,9 +131,33 @@ impl Error {
             Self::NoHub { .. }
                 | Self::Silent { .. }
                 | Self::Busy(_)
+                | Self::OverQuota { .. }
                 | Self::Unavailable(_)
                 | Self::Timeout(_)
         )
+    }
+
+    /// Time after which the hub says that the same call may succeed.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::OverQuota { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// True if a quota refuses it for longer than a caller waits: for another day, or until somebody makes room.
+    pub(crate) fn is_used_up(&self) -> bool {
+        match self {
+            Self::OverQuota { retry_after, .. } => {
+                retry_after.is_none_or(|after| after > LONGEST_PAUSE)
+            }
+            _ => false,
+        }
+    }
+
+    /// Pause before the same call is tried again: the time that the hub says, or else this one.
+    pub(crate) fn pause(&self, otherwise: Duration) -> Duration {
+        self.retry_after().unwrap_or(otherwise)
     }
 
     /// True if no hub was reached at the address: there is none, or it does not answer.
@@ -122,7 +167,26 @@ impl Error {
 
     /// The error that a gRPC status stands for.
     pub(crate) fn from_status(status: &Status) -> Self {
-        Self::from_code(status.code(), status.message())
+        match status.get_details_quota_failure() {
+            Some(_) if status.code() == Code::ResourceExhausted => Self::OverQuota {
+                reason: status.message().to_owned(),
+                retry_after: status
+                    .get_details_retry_info()
+                    .and_then(|info| info.retry_delay),
+            },
+            _ => Self::from_code(status.code(), status.message()),
+        }
+    }
+
+    /// The error that the result of a publish stands for, which is none.
+    pub(crate) fn from_result(result: PublishResult) -> Self {
+        match result.over_quota {
+            true => Self::OverQuota {
+                reason: result.error,
+                retry_after: result.retry_after.and_then(|after| after.try_into().ok()),
+            },
+            false => Self::from_code(Code::from_i32(result.code), &result.error),
+        }
     }
 
     /// The error that a gRPC status code stands for.
@@ -161,6 +225,8 @@ pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tonic_types::ErrorDetails;
+
     use super::*;
 
     #[test]
@@ -174,6 +240,32 @@ mod tests {
         assert!(of(Code::Unavailable).is_retryable());
         assert!(!of(Code::InvalidArgument).is_retryable());
         assert!(!Error::from_code(Code::Unknown, "").to_string().is_empty());
+    }
+
+    /// Issue 25: RESOURCE_EXHAUSTED with when to come back.
+    #[test]
+    fn a_status_says_when_to_come_back() {
+        let mut details = ErrorDetails::new();
+        details.set_retry_info(Some(Duration::from_millis(1_500)));
+        details.add_quota_failure_violation("\"alice\"", "no room");
+        let status = Status::with_error_details(Code::ResourceExhausted, "no room", details);
+        let error = Error::from_status(&status);
+        assert_eq!(error.retry_after(), Some(Duration::from_millis(1_500)));
+        assert!(error.is_retryable());
+        assert_eq!(error.pause(Duration::ZERO), Duration::from_millis(1_500));
+        assert!(!error.is_used_up(), "it is waited for");
+        let result = |seconds: Option<i64>| PublishResult {
+            code: Code::ResourceExhausted.into(),
+            over_quota: true,
+            retry_after: seconds.map(|seconds| agenthub_proto::wkt::Duration { seconds, nanos: 0 }),
+            ..PublishResult::default()
+        };
+        let of = |seconds| Error::from_result(result(seconds));
+        assert_eq!(of(Some(2)).retry_after(), Some(Duration::from_secs(2)));
+        assert!(!of(Some(60)).is_used_up());
+        assert!(of(Some(61)).is_used_up() && of(None).is_used_up());
+        let silent = Error::from_status(&Status::resource_exhausted("no room"));
+        assert_eq!(silent.pause(Duration::from_secs(7)), Duration::from_secs(7));
     }
 
     #[test]

@@ -58,10 +58,14 @@ impl TaskContext {
         let mut delegation = Delegation::of(sent)
             .hops(self.routing().hops.saturating_add(1))
             .parent_task_id(self.task_id())
+            .on_behalf_of(self.on_behalf_of())
             .metadata(correlation::KEY, self.correlation_id())
             .trace(self.trace().at_span(span_of(&sent.message_id)));
         if !self.context_id().is_empty() {
             delegation = delegation.context_id(self.context_id());
+        }
+        if sent.handoff.files {
+            delegation = delegation.content(self.message().files().cloned());
         }
         let handed = self.client().hand_over(delegation, self.is_taken_up());
         Ok(handed.await?.on_behalf_of(self))
@@ -75,6 +79,11 @@ impl TaskContext {
             .unwrap_or("it is not waited for any longer");
         self.client().recall(&sent.task_id, reason).await;
     }
+}
+
+/// True if a quota refuses a handover that there is time to wait for.
+fn waits_for(error: &Error, left: Duration) -> bool {
+    !error.is_used_up() && error.retry_after().is_some_and(|after| after < left)
 }
 
 impl Client {
@@ -96,7 +105,15 @@ impl Client {
             };
             return Err(EffectFailure::lasting(error.to_string()));
         }
-        match self.delegate_step(&delegation, again).await {
+        let handed = loop {
+            match self.delegate_step(&delegation, again).await {
+                Err(error) if waits_for(&error, delegation.left(self.now())) => {
+                    sleep(error.pause(ASK_AGAIN)).await;
+                }
+                handed => break handed,
+            }
+        };
+        match handed {
             Ok(pending) => Ok(HandedOver {
                 pending,
                 delegation,
@@ -106,7 +123,9 @@ impl Client {
                 shown: None,
             }),
             Err(Error::Closed(_)) => never().await,
-            Err(error) if error.is_retryable() => Err(EffectFailure::passing(error.to_string())),
+            Err(error) if error.is_retryable() && !error.is_used_up() => {
+                Err(EffectFailure::passing(error.to_string()))
+            }
             Err(error) => Err(EffectFailure::lasting(error.to_string())),
         }
     }
@@ -312,4 +331,30 @@ fn delegated(
 /// The connection is closed for good: what a step would say is for another process to find out.
 async fn never<T>() -> T {
     std::future::pending().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Issue 25: the SDK comes back after the time that it is told, if there is time for it.
+    #[test]
+    fn a_handover_waits_for_a_quota_that_has_room_in_time() {
+        let second = Duration::from_secs(1);
+        let of = |retry_after| Error::OverQuota {
+            reason: "no room".to_owned(),
+            retry_after,
+        };
+        assert!(waits_for(&of(Some(2 * second)), 10 * second));
+        assert!(
+            !waits_for(&of(Some(2 * second)), second),
+            "it would be late"
+        );
+        assert!(
+            !waits_for(&of(Some(61 * second)), 1000 * second),
+            "another day"
+        );
+        assert!(!waits_for(&of(None), 10 * second), "nobody knows when");
+        assert!(!waits_for(&Error::Busy("no room".to_owned()), 10 * second));
+    }
 }

@@ -5,4 +5,4 @@ pub use crate::{
     connection::{Connection, Published},
     directory::{Directory, DirectoryEntry},
 };
-pub use agenthub_proto::grpc::InProcess;
+pub use agenthub_proto::{grpc::InProcess, tls::ClientTls};

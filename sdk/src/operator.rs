@@ -1,10 +1,10 @@
 //! Calls of operators: mailboxes, dead letters, agents that are to be forgotten, approvals.
 
 use agenthub_proto::agenthub::{
-    DropDeadLetterRequest, GetMailboxRequest, GetMailboxResponse, ListDeadLettersRequest,
-    ListDeadLettersResponse, ListMailboxesRequest, ListMailboxesResponse, PurgeMailboxRequest,
-    PurgeMailboxResponse, RetryDeadLetterRequest, RetryDeadLetterResponse, SeekMailboxRequest,
-    SeekMailboxResponse, UnregisterAgentRequest,
+    DropDeadLetterRequest, ExplainRequest, GetMailboxRequest, GetMailboxResponse,
+    ListDeadLettersRequest, ListDeadLettersResponse, ListMailboxesRequest, ListMailboxesResponse,
+    PurgeMailboxRequest, PurgeMailboxResponse, RetryDeadLetterRequest, RetryDeadLetterResponse,
+    SeekMailboxRequest, SeekMailboxResponse, UnregisterAgentRequest,
 };
 use agenthub_runs::{Decision, RunId};
 
@@ -39,6 +39,25 @@ impl Operator<'_> {
     ) -> Result<Published, Error> {
         let (message, routing) = approvals::message(agent, run, approval, decision);
         self.client.publish(message, routing).await
+    }
+
+    /// True if a principal may do that, such as `administer`, by the rights that it has now.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Denied`] for a caller that may not ask.
+    pub async fn is_allowed(
+        self,
+        principal: impl Into<String>,
+        action: impl Into<String>,
+    ) -> Result<bool, Error> {
+        let request = ExplainRequest {
+            principal: principal.into(),
+            action: action.into(),
+            ..ExplainRequest::default()
+        };
+        let said = within(self.client.calls().access().explain(request)).await?;
+        Ok(said.allowed)
     }
 
     /// Removes an agent from the hub, with what waits for it.

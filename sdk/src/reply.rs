@@ -2,11 +2,17 @@
 
 use std::fmt;
 
-use agenthub_proto::a2a::{Artifact, Message, Part, Role, TaskState};
+use agenthub_proto::{
+    a2a::{Artifact, Message, Part, Role, Task, TaskState},
+    wkt::Kind,
+};
 use agenthub_runs::ToolOutput;
 use serde_json::Value;
 
 use crate::error;
+
+/// Key of a task's metadata: the field of the request that the task failed because of.
+pub(crate) const FIELD: &str = "invalid_field";
 
 /// Any error that can be sent between threads.
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -172,6 +178,7 @@ becomes!(ToolOutput: (), &'static str, String, Value, bool, i32, i64, u32, u64, 
 pub struct Failure {
     pub(crate) kind: FailureKind,
     pub(crate) text: String,
+    pub(crate) field: Option<String>,
 }
 
 /// The state that a task without a result ends in.
@@ -201,6 +208,29 @@ impl Failure {
         Self::new(FailureKind::Cancelled, text.into())
     }
 
+    /// The same because of a field of the request, such as `model`. Who asked is told of it with the task.
+    #[must_use]
+    pub fn at(self, field: impl Into<String>) -> Self {
+        Self {
+            field: Some(field.into()),
+            ..self
+        }
+    }
+
+    /// The field of the request that it is because of.
+    pub fn field(&self) -> Option<&str> {
+        self.field.as_deref()
+    }
+
+    /// The field that a task failed because of, if its agent said so.
+    pub fn field_of(task: &Task) -> Option<&str> {
+        let field = task.metadata.as_ref()?.fields.get(FIELD)?;
+        match &field.kind {
+            Some(Kind::StringValue(field)) => Some(field),
+            _ => None,
+        }
+    }
+
     fn new(kind: FailureKind, text: String) -> Self {
         let text = match text.char_indices().nth(Self::MAX_TEXT) {
             None => text,
@@ -210,7 +240,11 @@ impl Failure {
                 cut
             }
         };
-        Self { kind, text }
+        Self {
+            kind,
+            text,
+            field: None,
+        }
     }
 }
 

@@ -3,15 +3,15 @@
 mod publishing;
 
 use std::{
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::{Duration, SystemTime},
 };
 
 use agenthub_proto::{
     a2a::Message, agenthub::AgentEventMetadata, event::system_time, trace::TraceContext,
 };
-use agenthub_runs::{Budget, RunId};
-use serde_json::Value;
+use agenthub_runs::{Budget, RunId, Spent};
+use serde_json::{Map, Value};
 use tokio::sync::RwLock;
 use tokio_util::sync::CancellationToken;
 
@@ -52,11 +52,32 @@ pub(crate) struct Inner {
     pub(crate) questions: Arc<Questions>,
     /// Messages of the task that came behind this one.
     pub(crate) follow_ups: Arc<FollowUps>,
+    /// Use of models that the handler has told.
+    pub(crate) used: Mutex<Spent>,
     /// Held for writing while a question of this message's run is out: its updates, which would say that it goes on, wait.
     pub(crate) floor: RwLock<()>,
 }
 
 impl TaskContext {
+    /// Counts use of models by the handler.
+    pub(crate) fn add_use(&self, used: Spent) {
+        let mut known = self.lock_used();
+        *known = known.plus(used);
+    }
+
+    /// Metadata of the task's end that tells what the handler used; nothing if it used nothing.
+    pub(crate) fn told_use(&self) -> Map<String, Value> {
+        let used = *self.lock_used();
+        usage::told((used != Spent::default()).then_some(used), "")
+    }
+
+    fn lock_used(&self) -> MutexGuard<'_, Spent> {
+        self.inner
+            .used
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The message.
     pub fn message(&self) -> &Message {
         &self.inner.message
@@ -101,6 +122,11 @@ impl TaskContext {
     /// Envelope of the message: sender, recipient, hops, deadline.
     pub fn routing(&self) -> &AgentEventMetadata {
         &self.inner.routing
+    }
+
+    /// The principal who asked first for what this task is a part of; empty on a hub without identities.
+    pub fn on_behalf_of(&self) -> &str {
+        &self.inner.routing.on_behalf_of
     }
 
     /// 1 on the first delivery; more if an earlier one was not brought to an end.
@@ -221,6 +247,9 @@ impl TaskContext {
         }
         if delegation.parent_task_id.is_empty() {
             self.task_id().clone_into(&mut delegation.parent_task_id);
+        }
+        if delegation.on_behalf_of.is_empty() {
+            delegation.on_behalf_of.clone_from(&own.on_behalf_of);
         }
         if let Some(deadline) = self.deadline() {
             let left = deadline.duration_since(now).unwrap_or(Duration::ZERO);

@@ -9,10 +9,16 @@ const MAX_LISTED: usize = 8;
 /// Likeness of two names from which one may be meant by the other, from 0 to 1.
 const ALIKE: f64 = 0.8;
 
+/// Bytes of an id that is compared with others, at most: comparing takes more than in proportion to them.
+const LONGEST: usize = 100;
+
 /// Text on an agent that the hub does not know, with those of the known `names` that may be meant.
 pub fn unknown_agent<'a>(id: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     let likeness = |name: &str| {
+        if id.len() > LONGEST {
+            return 0.0;
+        }
         let (wanted, name) = (id.to_lowercase(), name.to_lowercase());
         match wanted.len() > 2 && name.contains(&wanted) {
             true => 1.0,

@@ -6,7 +6,11 @@ use agenthub_proto::{
 };
 use serde_json::{Map, Value};
 
-use crate::{ArtifactUpdate, Failure, Reply, TaskContext, connection::publish, reply::FailureKind};
+use crate::{
+    ArtifactUpdate, Failure, Reply, TaskContext,
+    connection::publish,
+    reply::{FIELD, FailureKind},
+};
 
 /// The publishes that end a task: its message and artifacts, if any, and the state, which is last and whose
 /// metadata tells this.
@@ -48,7 +52,7 @@ fn of_reply(context: &TaskContext, reply: Reply, told: Map<String, Value>) -> Ve
 pub(super) fn of_failure(
     context: &TaskContext,
     failure: &Failure,
-    told: Map<String, Value>,
+    mut told: Map<String, Value>,
 ) -> Publish {
     let state = match failure.kind {
         FailureKind::Failed => TaskState::Failed,
@@ -56,6 +60,10 @@ pub(super) fn of_failure(
         FailureKind::Cancelled => TaskState::Cancelled,
     };
     let message = context.message_of(&failure.text);
+    let field = failure
+        .field()
+        .map(|field| (FIELD.to_owned(), field.into()));
+    told.extend(field);
     status(context, state, Some(message), told)
 }
 

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use agenthub_proto::a2a::AgentCard;
+use agenthub_proto::{a2a::AgentCard, bearer::Bearer, tls::ClientTls};
 use agenthub_runs::{Journal, RunId};
 use futures_util::FutureExt;
 use tokio::{
@@ -41,6 +41,8 @@ pub struct AgentBuilder {
     pub(super) duty: Duty,
     pub(super) connect_timeout: Option<Duration>,
     pub(super) connector: Connector,
+    pub(super) tls: Option<ClientTls>,
+    pub(super) bearer: Option<Bearer>,
     pub(super) clock: Clock,
     pub(super) journal: Option<Arc<dyn Journal>>,
     pub(super) spans: Option<Arc<dyn SpanSink>>,
@@ -64,6 +66,8 @@ impl AgentBuilder {
             duty: Duty::default(),
             connect_timeout: None,
             connector: Connector::default(),
+            tls: None,
+            bearer: None,
             clock: SystemTime::now,
             journal: None,
             spans: None,
@@ -240,6 +244,24 @@ impl AgentBuilder {
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = Some(timeout);
         self
+    }
+
+    /// The certificates of connections to `https://…`, see [`ClientBuilder::tls`](crate::hub::ClientBuilder::tls).
+    #[must_use]
+    pub fn tls(mut self, tls: ClientTls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// The token that says who the agent is, see [`ClientBuilder::token`](crate::hub::ClientBuilder::token).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] if it cannot be one.
+    pub fn token(mut self, token: &str) -> Result<Self, Error> {
+        let bearer = Bearer::new(token).map_err(|error| Error::Invalid(error.to_string()))?;
+        self.bearer = Some(bearer);
+        Ok(self)
     }
 
     /// Opens connections in another way than over TCP, see [`ClientBuilder::connector`](crate::hub::ClientBuilder::connector).

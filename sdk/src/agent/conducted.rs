@@ -1,11 +1,12 @@
 //! The handling of one message as a run, from its first event to the answer.
 
 mod driving;
+mod forking;
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use agenthub_proto::a2a::TaskState;
-use agenthub_runs::{LeasedRun, RunStarted, World, journal};
+use agenthub_runs::{LeasedRun, RunEvent, RunStarted, World, journal};
 use tokio::time::{sleep, timeout};
 
 use super::{
@@ -36,7 +37,8 @@ pub(super) struct Conducted {
 
 /// A run that begins.
 pub(super) struct Beginning {
-    pub(super) started: RunStarted,
+    /// Its first events: one, or more of a fork.
+    pub(super) first: Vec<RunEvent>,
     pub(super) world: Arc<dyn World>,
 }
 
@@ -57,7 +59,7 @@ impl Conducted {
     /// The task ends so, without a run.
     pub(super) async fn begin(&self) -> Result<Beginning, Failure> {
         self.show_begun().await;
-        self.beginning()
+        self.forked(self.beginning()?).await
     }
 
     /// Shows the task as WORKING.
@@ -93,12 +95,15 @@ impl Conducted {
             deadline_ms: self.context.deadline().map(millis),
             at_ms: millis(self.context.client().now()),
         };
-        Ok(Beginning { started, world })
+        Ok(Beginning {
+            first: vec![RunEvent::Started(started)],
+            world,
+        })
     }
 
     /// Drives a run from its beginning. Returns what is to be given back for others, if it was not handled.
     pub(super) async fn run(mut self, beginning: Beginning) -> Option<Lease> {
-        let hand = self.open(Some(beginning.started)).await?;
+        let hand = self.open(&beginning.first).await?;
         if let Some(recorded) = self.runs.duty.recorder() {
             // An executor waits for the lease otherwise.
             let _ = timeout(ANSWER, hand.release()).await;
@@ -155,15 +160,15 @@ impl Conducted {
             Ok(Err(failure)) => return self.give_up(&failure.text, gone).await,
             Err(Stopped) => return self.lease,
         };
-        let hand = self.open(None).await?;
+        let hand = self.open(&[]).await?;
         tracing::info!(run = %self.held.run(), "a run is taken up");
         self.drive(hand, world, gone).await
     }
 
     /// Takes the run in hand. In a journal that survives, the message is done with from here on. Nothing if there is nothing to drive.
-    pub(super) async fn open(&mut self, first: Option<RunStarted>) -> Option<LeasedRun> {
+    pub(super) async fn open(&mut self, first: &[RunEvent]) -> Option<LeasedRun> {
         let driver = self.runs.driver();
-        let opening = driver.open(self.held.run().clone(), self.runs.owner(), first);
+        let opening = driver.open_with(self.held.run().clone(), self.runs.owner(), first);
         let error = match timeout(ANSWER, opening).await {
             Ok(Ok(hand)) => {
                 if self.runs.is_durable() {

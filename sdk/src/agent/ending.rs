@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agenthub_proto::agenthub::{Publish, publish::Payload};
-use serde_json::Map;
+use serde_json::{Map, Value};
 use tokio::time::sleep;
 
 use super::{StopReason, answer};
@@ -21,13 +21,13 @@ pub(super) async fn conclude(
     result: Result<Reply, Failure>,
     lease: Option<Lease>,
 ) {
-    let mut publishes = answer::of_task(context, result, Map::new());
+    let mut publishes = answer::of_task(context, result, context.told_use());
     loop {
         match end_task(context, &mut publishes, lease.clone()).await {
             Ok(()) | Err(Error::Closed(_)) => return,
             Err(error) if error.is_retryable() => {
                 tracing::warn!(%error, "the hub could not take the result, trying again");
-                sleep(RETRY).await;
+                sleep(error.pause(RETRY)).await;
             }
             Err(error) => {
                 tracing::warn!(%error, "the task's result came too late or to no avail");
@@ -56,7 +56,7 @@ pub(super) async fn stopped(context: &TaskContext, lease: Option<Lease>) {
         if !error.is_retryable() {
             return;
         }
-        sleep(RETRY).await;
+        sleep(error.pause(RETRY)).await;
     }
 }
 
@@ -152,18 +152,25 @@ async fn refusal(
 /// # Errors
 ///
 /// The hub's refusal of the answer, or the reason why it could not be told.
+/// Its metadata tells this; the message that it answers is acknowledged with it.
 pub(super) async fn answer(
     context: &TaskContext,
     result: Result<Reply, Failure>,
+    told: Map<String, Value>,
+    lease: Option<Lease>,
 ) -> Result<(), Error> {
     let message = result.ok().and_then(|reply| reply.message);
     let Some(message) = message.filter(|_| !context.sender().is_empty()) else {
         return Ok(());
     };
-    let payload = Payload::Message(context.addressed(message));
+    let mut message = context.addressed(message);
+    for (name, value) in told {
+        message = message.with_metadata(&name, value);
+    }
+    let payload = Payload::Message(message);
     let link = context.client().link();
     let publish = publish(payload, context.reply_envelope());
-    let results = link.publish(vec![publish], None, context.scope()).await?;
+    let results = link.publish(vec![publish], lease, context.scope()).await?;
     results.into_iter().collect::<Result<Vec<_>, _>>().map(drop)
 }
 

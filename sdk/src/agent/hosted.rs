@@ -7,8 +7,8 @@ use std::sync::{
 };
 
 use agenthub_runs::{
-    Approval, Command, Decision, DelegationResult, EffectFailure, RunId, RunOutcome, SentHandoff,
-    Spent, StepContext, StepId, StepKey, ToolOutput, World,
+    Approval, Command, Decision, DelegationResult, EffectFailure, RunEvent, RunId, RunOutcome,
+    SentHandoff, Spent, StepContext, StepId, StepKey, StepResult, ToolOutput, World,
     journal::Entry,
     model::{Completion, Request, ToolCall},
 };
@@ -33,6 +33,8 @@ pub(super) struct Hosted {
     is_quiet: bool,
     commands: Arc<watch::Sender<Command>>,
     is_superseded: AtomicBool,
+    /// Use of models by the run itself, without that of agents that it asked.
+    own: Mutex<Spent>,
 }
 
 impl Hosted {
@@ -55,6 +57,7 @@ impl Hosted {
             is_quiet,
             commands,
             is_superseded: AtomicBool::new(false),
+            own: Mutex::default(),
         }
     }
 
@@ -83,7 +86,14 @@ impl Hosted {
             .reply(context, outcome)
             .map(|r| self.named(r));
         let told = match context.task_id().is_empty() {
-            true => ending::answer(context, result).await,
+            true => {
+                let own = *self.own.lock().unwrap_or_else(PoisonError::into_inner);
+                // Where the hub counts for principals.
+                let counts = !context.routing().on_behalf_of.is_empty();
+                let told = usage::told(counts.then_some(own), "");
+                let lease = self.lock().clone();
+                ending::answer(context, result, told, lease).await
+            }
             false => {
                 let model = self.conductor.identity().model;
                 let told = usage::told(Some(spent), &model);
@@ -165,6 +175,15 @@ impl World for Hosted {
     }
 
     fn show(&self, entry: &Entry, again: bool) {
+        if let RunEvent::StepEnded {
+            result: StepResult::ModelAnswered(_),
+            spent: Some(spent),
+            ..
+        } = &entry.event
+        {
+            let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+            *own = own.plus(*spent);
+        }
         self.spans.tell(entry, again);
         self.inner.show(entry, again);
     }

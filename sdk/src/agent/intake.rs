@@ -3,7 +3,7 @@
 use std::{
     collections::VecDeque,
     panic::AssertUnwindSafe,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock},
     time::Duration,
 };
 
@@ -110,7 +110,9 @@ impl Dispatcher {
             return self.skip(delivered.lease, "it is no message").await;
         };
         if message.task_id.is_empty() && message.task_type() == approvals::DECISION {
-            self.client.approvals().take(&message);
+            let routing = delivered.event.routing.as_ref();
+            let principal = routing.map_or("", |routing| &*routing.on_behalf_of);
+            self.client.approvals().take(&message, principal);
             return self.skip(delivered.lease, "it answers an approval").await;
         }
         let (message, answers) = match answered {
@@ -384,6 +386,7 @@ impl Dispatcher {
                 asked: Asked::default(),
                 questions: Arc::clone(&self.questions),
                 follow_ups: Arc::default(),
+                used: Mutex::default(),
                 floor: RwLock::default(),
             }),
         }

@@ -7,7 +7,10 @@ use agenthub_proto::{
     agenthub::{AgentEventMetadata, publish::Payload},
     trace::TraceContext,
 };
-use agenthub_runs::{Driver, journal};
+use agenthub_runs::{
+    Driver, RunEvent,
+    journal::{self, Entry},
+};
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, sleep, timeout},
@@ -22,12 +25,15 @@ use super::{
     runs::ANSWER,
 };
 use crate::{
-    Agent, Client, Error,
+    Agent, Client, Error, Failure,
     connection::{Lease, Scope},
 };
 
 /// Time that a run may be in hand before it is driven: well within its lease.
 const UNDRIVEN: Duration = Duration::from_secs(Driver::LEASE.as_secs() / 3);
+
+/// Events that are read at one time.
+const PAGE: usize = 128;
 
 /// Pause before the hub is told again of a task that it could not take.
 const TELL_AGAIN: Duration = Duration::from_secs(1);
@@ -41,7 +47,7 @@ pub struct RunStarter(pub(super) mpsc::Sender<Start>);
 pub enum BeginError {
     /// The agent's conductor makes no run of the message: why.
     #[error("{0}")]
-    Refused(String),
+    Refused(Failure),
     /// The hub does not take the run's task, so that the run has failed; or the agent stops.
     #[error(transparent)]
     Hub(#[from] Error),
@@ -157,7 +163,7 @@ impl Dispatcher {
             guard,
         };
         let beginning = conducted.beginning();
-        let beginning = beginning.map_err(|failure| BeginError::Refused(failure.text))?;
+        let beginning = beginning.map_err(BeginError::Refused)?;
         Ok(Some((conducted, beginning)))
     }
 }
@@ -165,17 +171,23 @@ impl Dispatcher {
 impl Conducted {
     /// Writes a run down that the agent begins by itself, tells the hub of its task, says so, and drives it.
     async fn run_own(mut self, beginning: Beginning, reply: Reply) -> Option<Lease> {
-        let Beginning { started, world } = beginning;
+        let Beginning { first, world } = match self.forked(beginning).await {
+            Ok(beginning) => beginning,
+            Err(failure) => {
+                // Who asked may be gone, here and below.
+                let _ = reply.send(Err(BeginError::Refused(failure)));
+                return None;
+            }
+        };
         let driver = self.runs.driver();
         let taken = Instant::now();
-        let opening = driver.open(self.held.run().clone(), self.runs.owner(), Some(started));
+        let opening = driver.open_with(self.held.run().clone(), self.runs.owner(), &first);
         let opened = match timeout(ANSWER, opening).await {
             Ok(opened) => opened,
             Err(_) => Err(journal::JournalError::Unavailable(
                 "no answer in time".to_owned(),
             )),
         };
-        // Who asked may be gone, here and below.
         let mut hand = match opened {
             Ok(hand) if hand.is_new() => hand,
             Ok(hand) => {
@@ -206,7 +218,7 @@ impl Conducted {
         let _ = reply.send(Ok(true));
         if taken.elapsed() > UNDRIVEN {
             drop(hand);
-            hand = self.open(None).await?;
+            hand = self.open(&[]).await?;
         }
         self.show_begun().await;
         self.drive(hand, world, None).await
@@ -222,11 +234,23 @@ impl Conducted {
         let Some(journal) = self.runs.journal().filter(|_| is_own) else {
             return Ok(false);
         };
-        match timeout(ANSWER, journal.read(self.held.run(), 1, 1)).await {
-            Ok(further) => Ok(further?.is_empty()),
-            Err(_) => Err(journal::JournalError::Unavailable(
-                "no answer in time".to_owned(),
-            )),
+        let (run, mut seq, mut begun_ms) = (self.held.run(), 0, None);
+        loop {
+            let page = timeout(ANSWER, journal.read(run, seq, PAGE)).await;
+            let late = || journal::JournalError::Unavailable("no answer in time".to_owned());
+            let page = page.map_err(|_| late())??;
+            let Some(last) = page.last() else {
+                return Ok(true);
+            };
+            seq = last.seq;
+            for Entry { event, .. } in &page {
+                match (event, begun_ms) {
+                    (RunEvent::Started(started), None) => begun_ms = Some(started.at_ms),
+                    // A fork begins with what its run did.
+                    _ if Some(event.at_ms()) < begun_ms => {}
+                    _ => return Ok(false),
+                }
+            }
         }
     }
 
@@ -254,9 +278,9 @@ impl Conducted {
             };
             match error {
                 Error::Closed(_) => return Err(TellError::Stopping),
-                error if error.is_retryable() => {
+                error if error.is_retryable() && !error.is_used_up() => {
                     tracing::debug!(run = %self.held.run(), %error, "the hub does not know the task of a run yet");
-                    sleep(TELL_AGAIN).await;
+                    sleep(error.pause(TELL_AGAIN)).await;
                 }
                 error => return Err(TellError::Refused(error)),
             }

@@ -145,6 +145,12 @@ async fn connect(builder: AgentBuilder, hub_url: String) -> Result<RunningAgent,
     let version = builder.card.version.clone();
     let mut client = Client::builder(hub_url).watch_agents(builder.watch_agents);
     client.connector = builder.connector;
+    if let Some(tls) = builder.tls {
+        client = client.tls(tls);
+    }
+    if builder.bearer.is_some() {
+        client.bearer = builder.bearer;
+    }
     client.clock = builder.clock;
     match builder.duty.execution() {
         // A further connection of the agent, which does not speak for it.

@@ -70,7 +70,9 @@ impl Job {
                 }
                 match context.task_id().is_empty() {
                     true => {
-                        if let Err(error) = ending::answer(&context, result).await {
+                        if let Err(error) =
+                            ending::answer(&context, result, serde_json::Map::new(), None).await
+                        {
                             tracing::warn!(%error, "the hub did not take the answer");
                         }
                         ending::acknowledge(&context, lease).await;

@@ -158,7 +158,7 @@ impl TaskContext {
                 Some(error) if error.is_retryable() => {
                     self.may_publish()?;
                     tracing::warn!(%error, "the hub could not take the question, trying again");
-                    sleep(RETRY).await;
+                    sleep(error.pause(RETRY)).await;
                 }
                 Some(error) => return Err(error),
             }

@@ -6,22 +6,30 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use agenthub_proto::{agenthub::AgentEvent, grpc::InProcess};
+use agenthub_proto::{
+    agenthub::{AgentEvent, WhoAmIRequest, access_client::AccessClient},
+    bearer::Bearer,
+    grpc::{InProcess, Transport},
+    tls::ClientTls,
+};
 use futures_util::future::BoxFuture;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     time::timeout,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tonic::Code;
 use uuid::Uuid;
 
 use super::{Calls, Client, Inner};
 use crate::{
     Directory, Error,
     approvals::Approvals,
-    connection::{Connector, Inbound, OnReply, Peer, Work, dial, endpoint, start, transport},
+    connection::{
+        Connector, Inbound, OnReply, Peer, Work, dial, endpoint, no_connection, refusal, start,
+        transport,
+    },
     deadline::Clock,
-    error::chain,
     pending::{self, Table},
 };
 
@@ -33,6 +41,9 @@ pub struct ClientBuilder {
     pub(crate) connector: Connector,
     pub(crate) clock: Clock,
     on_reply: Option<OnReply>,
+    pub(crate) bearer: Option<Bearer>,
+    /// The id is nobody's: on a hub with identities it begins with the caller's principal.
+    is_temporary: bool,
 }
 
 impl ClientBuilder {
@@ -47,11 +58,14 @@ impl ClientBuilder {
                 topics: Vec::new(),
                 health_check_url: String::new(),
                 connect_timeout: Duration::from_secs(5),
+                tls: ClientTls::of_process().clone(),
             },
             watch_agents: false,
             connector: Connector::default(),
             clock: SystemTime::now,
             on_reply: None,
+            bearer: Bearer::of_process(),
+            is_temporary: true,
         }
     }
 
@@ -59,6 +73,34 @@ impl ClientBuilder {
     #[must_use]
     pub fn agent_id(mut self, agent_id: impl Into<String>) -> Self {
         self.peer.agent_id = agent_id.into();
+        self.is_temporary = false;
+        self
+    }
+
+    /// An id for somebody who is no agent, such as a command. On a hub with identities it is `PRINCIPAL.ID`, which everybody may be.
+    #[must_use]
+    pub fn temporary_id(mut self, id: impl Into<String>) -> Self {
+        self.peer.agent_id = id.into();
+        self.is_temporary = true;
+        self
+    }
+
+    /// The token that says who calls; that of the variable `AGENTHUB_TOKEN` if not given. `agenthub tokens issue` makes one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] if it cannot be one.
+    pub fn token(mut self, token: &str) -> Result<Self, Error> {
+        let bearer = Bearer::new(token).map_err(|error| Error::Invalid(error.to_string()))?;
+        self.bearer = Some(bearer);
+        Ok(self)
+    }
+
+    /// Shows neither the token nor the certificate of this process, as somebody whom the hub does not know.
+    #[must_use]
+    pub fn without_identity(mut self) -> Self {
+        self.bearer = None;
+        self.peer.tls = self.peer.tls.without_identity();
         self
     }
 
@@ -76,8 +118,16 @@ impl ClientBuilder {
         self
     }
 
+    /// The certificates of connections to `https://…`; those that `AGENTHUB_CA`, `AGENTHUB_CERT` and `AGENTHUB_KEY` name if not given.
+    #[must_use]
+    pub fn tls(mut self, tls: ClientTls) -> Self {
+        self.peer.tls = tls;
+        self
+    }
+
     /// Opens connections in another way than over TCP: through a tunnel, or in a simulated network. `open` gets the address as
-    /// `host:port` and is called again after every break; a try ends with [`connect_timeout`](Self::connect_timeout).
+    /// `host:port` and is called again after every break; a try ends with [`connect_timeout`](Self::connect_timeout). TLS is spoken over
+    /// these streams if the address begins with `https://`.
     #[must_use]
     pub fn connector<O, F, S>(mut self, open: O) -> Self
     where
@@ -115,7 +165,7 @@ impl ClientBuilder {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidUrl`], [`Error::NoHub`], [`Error::Silent`], [`Error::NotAHub`] or [`Error::Refused`].
+    /// [`Error::InvalidUrl`], [`Error::NoHub`], [`Error::Silent`], [`Error::Insecure`], [`Error::NotAHub`] or [`Error::Refused`].
     pub async fn connect(self) -> Result<Client, Error> {
         self.connect_with(None).await
     }
@@ -131,24 +181,29 @@ impl ClientBuilder {
 
     async fn open(self, work: Option<Work>) -> Result<Client, Error> {
         let Self {
-            peer,
+            mut peer,
             watch_agents,
             connector,
             clock,
             on_reply,
+            bearer,
+            is_temporary,
         } = self;
-        let endpoint = endpoint(&peer.url, peer.connect_timeout)?;
-        let url = || peer.url.clone();
-        let transport = timeout(peer.connect_timeout, transport(&endpoint, connector))
+        let (address, endpoint) = endpoint(&peer.url, peer.connect_timeout)?;
+        let is_tls = address.is_tls();
+        let transport = transport(address, &endpoint, connector, peer.tls.clone());
+        let transport = timeout(peer.connect_timeout, transport)
             .await
             .map_err(|_| Error::Silent {
-                url: url(),
+                url: peer.url.clone(),
                 within: peer.connect_timeout,
             })?
-            .map_err(|error| Error::NoHub {
-                url: url(),
-                reason: chain(&error),
-            })?;
+            .map_err(|error| no_connection(&peer.url, &error, &peer.tls))?
+            .with_bearer(bearer);
+        let shows_who = transport.has_bearer() || (is_tls && peer.tls.has_identity());
+        if is_temporary && peer.card.is_none() && shows_who {
+            peer.agent_id = own_id(&transport, &peer).await?;
+        }
 
         let replies = Arc::new(Table::default());
         let directory = Directory::new();
@@ -160,7 +215,14 @@ impl ClientBuilder {
             clock,
         };
         let hello = peer.hello(&inbound);
-        let dialed = dial(&transport, &peer.url, hello, peer.connect_timeout).await?;
+        let dialed = dial(
+            &transport,
+            &peer.url,
+            &peer.tls,
+            hello,
+            peer.connect_timeout,
+        )
+        .await?;
 
         let calls = Calls::new(transport.clone());
         let closed = CancellationToken::new();
@@ -188,6 +250,26 @@ impl ClientBuilder {
                 closed,
             }),
         })
+    }
+}
+
+/// The temporary id of a caller that shows who it is.
+async fn own_id(transport: &Transport, peer: &Peer) -> Result<String, Error> {
+    let mut access = AccessClient::new(transport.clone());
+    let asked = access.who_am_i(WhoAmIRequest::default());
+    match timeout(peer.connect_timeout, asked).await {
+        Ok(Ok(who)) if !who.get_ref().anonymous => Ok(agenthub_proto::own_id(
+            &who.get_ref().principal,
+            &peer.agent_id,
+        )),
+        // A hub without identities, or one of a version that has none.
+        Ok(Ok(_)) => Ok(peer.agent_id.clone()),
+        Ok(Err(status)) if status.code() == Code::Unimplemented => Ok(peer.agent_id.clone()),
+        Ok(Err(status)) => Err(refusal(&peer.url, &status, &peer.tls)),
+        Err(_) => Err(Error::Silent {
+            url: peer.url.clone(),
+            within: peer.connect_timeout,
+        }),
     }
 }
 

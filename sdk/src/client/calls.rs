@@ -1,6 +1,6 @@
 //! The hub's calls that are no part of the stream.
 
-use std::time::Duration;
+use std::{collections::HashSet, time::Duration};
 
 use agenthub_proto::{
     AS_OF,
@@ -9,7 +9,8 @@ use agenthub_proto::{
         AgentEntry, AgentEventMetadata, CancelTaskRequest, GetAgentRequest, GetTaskRequest,
         ListAgentsRequest, ListAgentsResponse, ListTasksRequest, ListTasksResponse,
         PublishMessageRequest, RegisterAgentRequest, SubscribeToAgentEventsRequest,
-        SubscribeToTasksRequest, agent_hub_client::AgentHubClient,
+        SubscribeToTasksRequest, WhoAmIRequest, access_client::AccessClient,
+        agent_hub_client::AgentHubClient,
     },
     grpc::Transport,
 };
@@ -38,6 +39,10 @@ impl Calls {
 
     pub(crate) fn hub(&self) -> AgentHubClient<Transport> {
         AgentHubClient::new(self.transport.clone()).max_decoding_message_size(MAX_RECEIVED_BYTES)
+    }
+
+    pub(crate) fn access(&self) -> AccessClient<Transport> {
+        AccessClient::new(self.transport.clone())
     }
 
     pub(crate) async fn task(&self, task_id: &str, history: i32) -> Result<Task, Error> {
@@ -140,6 +145,16 @@ impl Client {
             true => Ok(()),
             false => Err(Error::Refused(answer.error)),
         }
+    }
+
+    /// Returns those of these agents to which this client may not send; none if the hub does not say.
+    pub(crate) async fn may_not_send_to(
+        &self,
+        agents: Vec<String>,
+    ) -> Result<HashSet<String>, Error> {
+        let request = WhoAmIRequest { send_to: agents };
+        let who = within(self.inner.calls.access().who_am_i(request)).await?;
+        Ok(who.may_not_send_to.into_iter().collect())
     }
 
     /// One agent, by its id or `id@version`.

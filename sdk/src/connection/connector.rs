@@ -1,15 +1,19 @@
-//! Ways to the hub: over TCP, unless somebody brings other streams or a hub in the same process.
+//! Ways to the hub: over TCP, unless somebody brings other streams or a hub in the same process; with TLS where the address says so.
 
 use std::{fmt, io, sync::Arc, time::Duration};
 
 use agenthub_proto::{
     grpc::{InProcess, Transport},
-    socket::{Socket, connect},
+    socket::{HubAddress, Socket, connect, secured},
+    tls::ClientTls,
 };
 use futures_util::future::BoxFuture;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tonic::transport::{Endpoint, Error, Uri};
+use tonic::{
+    codegen::StdError,
+    transport::{Endpoint, Error},
+};
 
 /// Deadline of connecting if nothing else is said.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -19,7 +23,7 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-type Opened = io::Result<TokioIo<Box<dyn Stream>>>;
+type Opened = io::Result<Socket<Box<dyn Stream>>>;
 
 /// Way to the hub.
 #[derive(Clone, Default)]
@@ -41,8 +45,8 @@ impl Connector {
         Self::Streams(Arc::new(move |address| {
             let opening = open(address);
             Box::pin(async move {
-                let stream = Box::new(Socket::new(opening.await?));
-                Ok(TokioIo::new(stream as Box<dyn Stream>))
+                let stream: Box<dyn Stream> = Box::new(opening.await?);
+                Ok(Socket::new(stream))
             })
         }))
     }
@@ -56,38 +60,33 @@ impl fmt::Debug for Connector {
 
 /// Connects, and again by itself whenever the transport is used after a break.
 pub(crate) async fn transport(
+    address: HubAddress,
     endpoint: &Endpoint,
     connector: Connector,
+    tls: ClientTls,
 ) -> Result<Transport, Error> {
+    let within = endpoint.get_connect_timeout().unwrap_or(CONNECT);
+    // Shared by all tries to connect.
+    let to = Arc::new((address, tls));
     let channel = match connector {
         Connector::Streams(open) => {
-            let service = tower::service_fn(move |uri: Uri| open(address(&uri)));
+            let service = tower::service_fn(move |_| {
+                let (to, opening) = (Arc::clone(&to), open(to.0.authority().to_owned()));
+                async move {
+                    let stream = secured(opening.await?, &to.0, &to.1, within).await?;
+                    Ok::<_, StdError>(TokioIo::new(stream))
+                }
+            });
             endpoint.connect_with_connector(service).await?
         }
         Connector::Tcp => {
-            let within = endpoint.get_connect_timeout().unwrap_or(CONNECT);
-            let service = tower::service_fn(move |uri: Uri| connect(uri, within));
+            let service = tower::service_fn(move |_| {
+                let to = Arc::clone(&to);
+                async move { connect(&to.0, &to.1, within).await }
+            });
             endpoint.connect_with_connector(service).await?
         }
         Connector::InProcess(services) => return Ok(services.into()),
     };
     Ok(channel.into())
-}
-
-fn address(uri: &Uri) -> String {
-    let host = uri.host().unwrap_or_default();
-    format!("{host}:{}", uri.port_u16().unwrap_or(80))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_has_a_host_and_a_port() {
-        let of = |uri: &'static str| address(&Uri::from_static(uri));
-        assert_eq!(of("http://hub:50051"), "hub:50051");
-        assert_eq!(of("http://[::1]:7/"), "[::1]:7");
-        assert_eq!(of("http://hub"), "hub:80");
-    }
 }

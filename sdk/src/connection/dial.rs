@@ -6,7 +6,8 @@ use agenthub_proto::{
     agenthub::{AgentFrame, HubFrame, Welcome},
     grpc::{Messages, Transport, call, framed},
     http2,
-    socket::{PING, PONG},
+    socket::{HubAddress, PING, PONG, without_login},
+    tls::{ClientTls, explain, hinted},
 };
 use bytes::Bytes;
 use prost::Message as _;
@@ -52,23 +53,16 @@ impl Frames {
 }
 
 /// The address of a hub, with the settings of the connection. A bare `host:port` is taken for `http://host:port`.
-pub(crate) fn endpoint(url: &str, connect_timeout: Duration) -> Result<Endpoint, Error> {
-    let invalid = |reason: &str| Error::InvalidUrl {
-        url: url.to_owned(),
-        reason: reason.to_owned(),
-    };
-    let trimmed = url.trim();
-    let full = match trimmed.split_once("://") {
-        None => format!("http://{trimmed}"),
-        Some(("http", _)) => trimmed.to_owned(),
-        Some(("https", _)) => return Err(invalid("TLS is not spoken here, use http://")),
-        Some(_) => return Err(invalid("it must begin with http://")),
-    };
-    let endpoint = Endpoint::from_shared(full).map_err(|e| invalid(&chain(&e)))?;
-    if endpoint.uri().host().is_none_or(str::is_empty) {
-        return Err(invalid("it names no host"));
-    }
-    Ok(endpoint
+pub(crate) fn endpoint(
+    url: &str,
+    connect_timeout: Duration,
+) -> Result<(HubAddress, Endpoint), Error> {
+    let address = HubAddress::parse(url).map_err(|reason| Error::InvalidUrl {
+        url: without_login(url),
+        reason,
+    })?;
+    let endpoint = address
+        .endpoint()
         .connect_timeout(connect_timeout)
         // Whether the hub is still there is told by the socket, also while nothing is to be said.
         .http2_keep_alive_interval(PING)
@@ -76,13 +70,31 @@ pub(crate) fn endpoint(url: &str, connect_timeout: Duration) -> Result<Endpoint,
         .keep_alive_while_idle(true)
         .initial_stream_window_size(http2::STREAM_WINDOW)
         .initial_connection_window_size(http2::CONNECTION_WINDOW)
-        .max_frame_size(http2::FRAME))
+        .max_frame_size(http2::FRAME);
+    Ok((address, endpoint))
+}
+
+/// The error of a connection that cannot be made.
+pub(crate) fn no_connection(
+    url: &str,
+    error: &(dyn std::error::Error + 'static),
+    tls: &ClientTls,
+) -> Error {
+    let url = url.to_owned();
+    match explain(error, tls) {
+        Some(reason) => Error::Insecure { url, reason },
+        None => Error::NoHub {
+            reason: hinted(&url, chain(error)),
+            url,
+        },
+    }
 }
 
 /// Opens a stream with `hello`, which must hold one, and waits for the welcome.
 pub(crate) async fn dial(
     transport: &Transport,
     url: &str,
+    tls: &ClientTls,
     hello: AgentFrame,
     within: Duration,
 ) -> Result<Dialed, Error> {
@@ -116,7 +128,7 @@ pub(crate) async fn dial(
     };
     match timeout(within, welcomed).await {
         Ok(Ok(dialed)) => Ok(dialed),
-        Ok(Err(status)) => Err(refusal(url, &status)),
+        Ok(Err(status)) => Err(refusal(url, &status, tls)),
         Err(_) => Err(Error::Silent {
             url: url.to_owned(),
             within,
@@ -125,13 +137,19 @@ pub(crate) async fn dial(
 }
 
 /// The error of a failed introduction.
-fn refusal(url: &str, status: &Status) -> Error {
-    let url = url.to_owned();
+pub(crate) fn refusal(url: &str, status: &Status, tls: &ClientTls) -> Error {
     let reason = match std::error::Error::source(status) {
-        Some(source) => chain(source),
+        Some(source) => match no_connection(url, source, tls) {
+            Error::NoHub { reason, .. } => reason,
+            insecure => return insecure,
+        },
         None => status.message().to_owned(),
     };
+    let is_of_hub = std::error::Error::source(status).is_none();
+    let url = url.to_owned();
     match status.code() {
+        // What comes from the connection has a cause; what a hub says has none.
+        _ if !is_of_hub && status.code() != Code::Unimplemented => Error::NoHub { url, reason },
         Code::InvalidArgument
         | Code::FailedPrecondition
         | Code::AlreadyExists
@@ -162,7 +180,7 @@ mod tests {
         check("http://127.0.0.1:50051", None);
         check("localhost:50051", None);
         check("[::1]:50051", None);
-        check("https://example.com", Some("TLS"));
+        check("https://example.com", None);
         check("ftp://example.com", Some("http://"));
         check("http://", Some("no address of a hub"));
         check("", Some("no address of a hub"));
@@ -175,7 +193,7 @@ mod tests {
         const PREFACE_AND_HEAD: usize = 24 + 9;
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("it is bound").to_string();
-        let endpoint = endpoint(&address, Duration::from_secs(5)).expect("an address");
+        let (_, endpoint) = endpoint(&address, Duration::from_secs(5)).expect("an address");
         let connecting = tokio::spawn(async move { endpoint.connect().await });
         let (mut socket, _) = listener.accept().await.expect("it comes");
         let mut head = [0; PREFACE_AND_HEAD];
@@ -194,7 +212,7 @@ mod tests {
 
     #[test]
     fn refusals() {
-        let of = |status: Status| refusal("http://h", &status);
+        let of = |status: Status| refusal("http://h", &status, &ClientTls::new());
         assert!(matches!(
             of(Status::failed_precondition("v2")),
             Error::Refused(_)

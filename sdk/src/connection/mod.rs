@@ -14,7 +14,7 @@ mod peer;
 mod session;
 
 pub(crate) use connector::{Connector, transport};
-pub(crate) use dial::{Dialed, dial, endpoint};
+pub(crate) use dial::{Dialed, dial, endpoint, no_connection, refusal};
 pub(crate) use inbound::{Delivered, Inbound, OnReply};
 pub(crate) use leases::Lease;
 pub(crate) use link::{Introduction, Link, Scope};

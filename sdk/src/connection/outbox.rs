@@ -198,7 +198,7 @@ impl Outbox {
                 event_id: result.event_id,
                 position: result.position,
             }),
-            code => Err(Error::from_code(code, &result.error)),
+            _ => Err(Error::from_result(result)),
         });
         self.unanswered = self.unanswered.saturating_sub(1);
         if self.sent[n].results.iter().any(Option::is_none) {

@@ -7,6 +7,7 @@ use agenthub_proto::{
     agenthub::{AgentFrame, Hello, Refusal, Welcome},
     event,
     grpc::Transport,
+    tls::ClientTls,
 };
 use tokio::{
     sync::{mpsc, watch},
@@ -42,6 +43,7 @@ pub(crate) struct Peer {
     pub(crate) topics: Vec<String>,
     pub(crate) health_check_url: String,
     pub(crate) connect_timeout: Duration,
+    pub(crate) tls: ClientTls,
 }
 
 impl Peer {
@@ -168,6 +170,7 @@ async fn reconnect(
     failures: &mut u32,
     closed: &CancellationToken,
 ) -> Result<Dialed, String> {
+    let mut logged = None;
     loop {
         *failures = failures.saturating_add(1);
         let wait = sleep(backoff::delay(*failures, fastrand::f64()));
@@ -195,7 +198,7 @@ async fn reconnect(
             ..peer.hello(&state.inbound)
         };
         state.notes = Notes::default();
-        let dialing = dial(transport, &peer.url, hello, peer.connect_timeout);
+        let dialing = dial(transport, &peer.url, &peer.tls, hello, peer.connect_timeout);
         match closed.run_until_cancelled(dialing).await {
             None => return Err("the client was closed".to_owned()),
             Some(Ok(dialed)) => return Ok(dialed),
@@ -206,6 +209,11 @@ async fn reconnect(
                     "the hub does not take this peer back"
                 );
                 return Err(reason);
+            }
+            // It may be mended on either side, but hardly by itself.
+            Some(Err(error @ Error::Insecure { .. })) if logged.as_ref() != Some(&error) => {
+                tracing::warn!(url = peer.url, %error, "no connection yet");
+                logged = Some(error);
             }
             Some(Err(error)) => tracing::debug!(url = peer.url, %error, "no connection yet"),
         }

@@ -55,6 +55,7 @@ pub(super) async fn relay(
         to_agent_id: delegation.agent.clone(),
         hops: delegation.hops,
         parent_task_id: delegation.parent_task_id.clone(),
+        on_behalf_of: delegation.on_behalf_of.clone(),
         ..Default::default()
     };
     let answer = downwards(answer, &key, asked);

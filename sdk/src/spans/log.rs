@@ -24,6 +24,7 @@ macro_rules! say {
             run = %subject.run,
             workflow = of.workflow(),
             trace_id = %format_args!("{:032x}", subject.trace_id),
+            span_id = %format_args!("{:016x}", subject.span_id),
             correlation_id = subject.correlation_id,
             $($rest)*
         );

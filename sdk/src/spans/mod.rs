@@ -1,8 +1,9 @@
-//! Tells of runs while they are driven: spans to who collects them, lines to the log.
+//! Tells of runs while they are driven: spans to who collects them, lines to the log, and numbers to the metrics of the process.
 //!
 //! Spans and lines follow from the run's journal ([`runs::spans`](agenthub_runs::spans)); this is the shell around that.
 
 mod asked;
+mod counted;
 mod log;
 #[cfg(feature = "otlp")]
 mod otlp;
@@ -134,6 +135,8 @@ impl Spans {
             let back = folded.asked.apply(&entry.event);
             let span = folded.projection.of(&entry.event);
             if !again {
+                let metrics = agenthub_metrics::runs::of_process();
+                counted::count(metrics, &folded.projection, &entry.event, span.as_ref());
                 let Folded {
                     projection, asked, ..
                 } = &*folded;

@@ -1,8 +1,12 @@
-//! Spans of runs, sent to an OpenTelemetry collector where the environment names one.
+//! Spans of runs and metrics, sent to an OpenTelemetry collector where the environment names one.
 //!
-//! The variables are OpenTelemetry's own: `OTEL_EXPORTER_OTLP_ENDPOINT` (or `…_TRACES_ENDPOINT`) turns it on, and with it those for
+//! The variables are OpenTelemetry's own: `OTEL_EXPORTER_OTLP_ENDPOINT` (or `…_TRACES_ENDPOINT`, `…_METRICS_ENDPOINT`) turns it on, and with it those for
 //! protocol, headers, timeout, service name, resource and batches are read. Spans wait in a bounded queue and go out in batches from a
 //! thread of their own, so that a collector that is slow or away never holds up a run: what finds no room is dropped.
+
+mod destination;
+mod metrics;
+mod points;
 
 use std::{
     borrow::Cow,
@@ -14,6 +18,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use agenthub_metrics::Snapshot;
 use agenthub_runs::spans::{self, Kind, Span, Value, conventions};
 use opentelemetry::{
     InstrumentationScope, KeyValue, SpanId, TraceFlags, TraceId,
@@ -27,6 +32,7 @@ use opentelemetry_sdk::{
 };
 use tokio::task::spawn_blocking;
 
+use self::{destination::Destination, metrics::Metrics};
 use super::SpanSink;
 use crate::{AgentBuilder, redact};
 
@@ -42,17 +48,41 @@ const ENDPOINTS: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_ENDPOINT",
 ];
 
-/// Exporter of spans to the collector that the environment names, if it names one. Clones share it. [`stop`](Self::stop) it; otherwise spans
-/// that wait may be lost.
+/// Exporter of spans and metrics to the collector that the environment names, if it names one. Clones share it. [`stop`](Self::stop) it;
+/// otherwise spans that wait and the last metrics may be lost.
 #[derive(Clone, Debug, Default)]
-pub struct Telemetry(Option<Arc<Sender>>);
+pub struct Telemetry {
+    spans: Option<Arc<Sender>>,
+    metrics: Option<Arc<Metrics>>,
+}
 
-/// The address of the collector cannot be used.
+/// Errors of a collector's settings.
 #[derive(Debug, thiserror::Error)]
-#[error("spans cannot be sent to where {variable} says")]
-pub struct TelemetryError {
-    variable: &'static str,
-    source: ExporterBuildError,
+pub enum TelemetryError {
+    /// Spans cannot be sent there.
+    #[error("spans cannot be sent to where {variable} says")]
+    Spans {
+        /// The variable with the address.
+        variable: &'static str,
+        /// The reason.
+        source: ExporterBuildError,
+    },
+    /// Metrics cannot be sent there.
+    #[error("metrics cannot be sent to where {variable} says: {why}")]
+    Metrics {
+        /// The variable with the address.
+        variable: &'static str,
+        /// The reason.
+        why: String,
+    },
+    /// A variable has a value that is none.
+    #[error("{variable} has to be {wanted}")]
+    Value {
+        /// The variable.
+        variable: &'static str,
+        /// Allowed values.
+        wanted: &'static str,
+    },
 }
 
 impl Telemetry {
@@ -63,13 +93,13 @@ impl Telemetry {
     /// An address is named that is none.
     pub fn start() -> Result<Self, TelemetryError> {
         let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let Some(variable) = wanted(&env) else {
+        let metrics = Destination::read(&env)
+            .map_err(|(variable, wanted)| TelemetryError::Value { variable, wanted })?;
+        let spans = wanted(&env);
+        if spans.is_none() && metrics.is_none() {
             return Ok(Self::default());
-        };
+        }
         install_tls();
-        let exporter = Otlp::builder()
-            .build()
-            .map_err(|source| TelemetryError { variable, source })?;
         let resource = Resource::builder();
         let resource = match env("OTEL_SERVICE_NAME") {
             None if !env("OTEL_RESOURCE_ATTRIBUTES")
@@ -79,16 +109,36 @@ impl Telemetry {
             }
             _ => resource,
         };
-        tracing::info!(variable, "spans are sent to a collector");
-        Ok(Self(Some(Arc::new(Sender::new(
-            exporter,
-            &resource.build(),
-        )))))
+        let resource = resource.build();
+        let spans = match spans {
+            None => None,
+            Some(variable) => {
+                let exporter = Otlp::builder()
+                    .build()
+                    .map_err(|source| TelemetryError::Spans { variable, source })?;
+                tracing::info!(variable, "spans are sent to a collector");
+                Some(Arc::new(Sender::new(exporter, &resource)))
+            }
+        };
+        let metrics = metrics
+            .map(|to| Metrics::start(to, &resource))
+            .transpose()?;
+        Ok(Self {
+            spans,
+            metrics: metrics.map(Arc::new),
+        })
+    }
+
+    /// Sends these metrics too, beside those of the process's runs.
+    pub fn measure(&self, add: impl Fn(&mut Snapshot) + Send + Sync + 'static) {
+        if let Some(metrics) = &self.metrics {
+            metrics.add(Arc::new(add));
+        }
     }
 
     /// Endpoint of spans, if there is one.
     pub fn sink(&self) -> Option<Arc<dyn SpanSink>> {
-        let sender = self.0.clone()?;
+        let sender = self.spans.clone()?;
         Some(sender)
     }
 
@@ -100,9 +150,14 @@ impl Telemetry {
         }
     }
 
-    /// Sends what waits, for at most 2 s.
+    /// Sends what waits, for at most 2 s each of metrics and spans.
     pub async fn stop(&self) {
-        let Some(sender) = self.0.clone() else { return };
+        if let Some(metrics) = &self.metrics {
+            metrics.stop().await;
+        }
+        let Some(sender) = self.spans.clone() else {
+            return;
+        };
         let stopped = spawn_blocking(move || sender.processor.shutdown_with_timeout(LAST)).await;
         if !matches!(stopped, Ok(Ok(()))) {
             tracing::warn!("not all spans went out before the end");

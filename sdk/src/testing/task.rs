@@ -141,6 +141,7 @@ impl FakeTask {
                 asked: Asked::default(),
                 questions: Arc::default(),
                 follow_ups: Arc::default(),
+                used: Mutex::default(),
                 floor: tokio::sync::RwLock::default(),
             }),
         };

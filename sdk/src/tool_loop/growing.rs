@@ -1,6 +1,9 @@
 //! The text in an answer of JSON that is still being written.
 
-use agenthub_runs::model::growing::{GrowingJson, member, text};
+use agenthub_runs::{
+    model::growing::{GrowingJson, member, text},
+    pointer,
+};
 
 /// Follows one text of an answer.
 #[derive(Debug)]
@@ -15,11 +18,8 @@ pub(super) struct Growing {
 impl Growing {
     /// Follows the text at this JSON Pointer through objects.
     pub(super) fn new(pointer: &str) -> Self {
-        let names = pointer.split('/').skip(1);
         Self {
-            path: names
-                .map(|name| name.replace("~1", "/").replace("~0", "~"))
-                .collect(),
+            path: pointer::names(pointer),
             answer: GrowingJson::default(),
             given: 0,
         }

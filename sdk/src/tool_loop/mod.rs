@@ -26,7 +26,7 @@ pub use settings::ToolLoopSettings;
 use world::TaskWorld;
 
 use crate::{
-    AgentType, Beginning, Conductor, Failure, Identity, Peers, Reply, TaskContext,
+    AgentType, Beginning, Conductor, Failure, ForkChanges, Identity, Peers, Reply, TaskContext,
     contract::refusal,
     form::{Filled, Forms},
     hooks::HookChain,
@@ -52,13 +52,13 @@ pub(crate) struct Mind {
 }
 
 impl Mind {
-    /// The system prompt: what holds for all agents, and the author's words.
-    fn instructions(&self) -> String {
+    /// The system prompt: what holds for all agents, and these words of the agent's own.
+    fn instructions(&self, own: &str) -> String {
         let general = match self.agent_type {
             AgentType::Worker => WORKER,
             AgentType::Supervisor => SUPERVISOR,
         };
-        match self.settings.instructions.trim() {
+        match own.trim() {
             "" => general.trim().to_owned(),
             own => format!("{own}\n\n{}", general.trim()),
         }
@@ -164,7 +164,7 @@ impl Conductor for Thinking {
             false => Default::default(),
         };
         let input = Input {
-            instructions: self.0.instructions(),
+            instructions: self.0.instructions(&self.0.settings.instructions),
             asker: Some(model::Asker {
                 id: task.client().agent_id().to_owned(),
                 is_instructed: !self.0.settings.instructions.trim().is_empty(),
@@ -189,6 +189,26 @@ impl Conductor for Thinking {
             input: json!(input),
             budget,
         })
+    }
+
+    fn fork(&self, recorded: Value, changes: &ForkChanges) -> Result<Value, Failure> {
+        let mut input: Input = serde_json::from_value(recorded).map_err(|error| {
+            Failure::rejected(format!("the run's input cannot be read: {error}"))
+        })?;
+        if let Some(own) = &changes.instructions {
+            input.instructions = self.0.instructions(own);
+            if let Some(asker) = &mut input.asker {
+                asker.is_instructed = !own.trim().is_empty();
+            }
+        }
+        if let Some(given) = &changes.input {
+            let Some(words) = given.as_str().filter(|_| input.form.is_none()) else {
+                let why = "the input of such a fork is the request in words; ask the agent itself for another answer to other data";
+                return Err(Failure::rejected(why).at("input"));
+            };
+            input.messages = vec![model::PromptMessage::user(words)];
+        }
+        Ok(json!(input))
     }
 
     fn identity(&self) -> Identity {

@@ -1,7 +1,7 @@
 //! Request to the model.
 
 use agenthub_proto::{
-    a2a::{self, FilePart, file_part::File, part},
+    a2a::{self, part},
     json,
 };
 use serde_json::{Value, json};
@@ -67,19 +67,8 @@ fn part_of(part: &a2a::Part) -> Option<PromptPart> {
             let value = given.data.as_ref().map(json::from_struct)?;
             Some(data(INPUT, value))
         }
-        part::Part::File(file) => Some(data("file", described(file))),
+        part::Part::File(file) => Some(data("file", file.described())),
     }
-}
-
-/// A file that is told of, but not read.
-fn described(file: &FilePart) -> Value {
-    let mut told = json!({ "name": file.name, "mimeType": file.mime_type });
-    match &file.file {
-        Some(File::FileWithUri(uri)) => told["uri"] = uri.as_str().into(),
-        Some(File::FileWithBytes(bytes)) => told["bytes"] = bytes.len().into(),
-        None => {}
-    }
-    told
 }
 
 fn data(label: &str, value: Value) -> PromptPart {

@@ -22,8 +22,13 @@ use super::{
     statuses::{self, Calls},
 };
 use crate::{
-    AgentType, MAX_HOPS, TaskContext, TaskUpdate, deadline::millis, hooks::HookContext, model,
-    redact, supervisor::Crew, tool::ToolContext,
+    AgentType, MAX_HOPS, TaskContext, TaskUpdate,
+    deadline::millis,
+    hooks::HookContext,
+    model::{self, LanguageModel},
+    redact,
+    supervisor::Crew,
+    tool::ToolContext,
 };
 
 /// True if the agent may ask others for this task: it leads, and neither its budget nor the bound on hops forbids it.
@@ -35,6 +40,8 @@ fn may_delegate(mind: &Mind, task: &TaskContext) -> bool {
 /// The world of one run.
 pub(super) struct TaskWorld {
     mind: Arc<Mind>,
+    /// The model that is asked.
+    model: Arc<dyn LanguageModel>,
     task: TaskContext,
     /// The agents that can be asked, if any may be.
     crew: Option<Crew>,
@@ -58,6 +65,7 @@ impl TaskWorld {
         });
         let crew = may_delegate(&mind, &task).then(|| Crew::new(task.clone(), mind.peers.clone()));
         Self {
+            model: task.model_of_run(&mind.model),
             mind,
             task,
             crew,
@@ -154,7 +162,7 @@ impl World for TaskWorld {
             .show(async move { growth.show(pieces, &task, shown).await });
         let (context, hooks) = (HookContext::new(step, &self.task), &self.mind.hooks);
         hooks.before_model(&context, &request).await;
-        let answer = self.mind.model.complete(request, sink).await;
+        let answer = self.model.complete(request, sink).await;
         hooks.after_model(&context, answer.as_ref()).await;
         answer.map_err(|error| {
             let is_retryable = error.is_retryable();

@@ -14,16 +14,18 @@ use agenthub_sdk::{
 };
 use tokio::{
     io::AsyncWriteExt,
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream},
 };
 
 use crate::harness::{Hub, card, eventually, soon};
 
 #[tokio::test]
 async fn nobody_there_is_said_in_one_line() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let address = listener.local_addr().expect("it is bound");
-    drop(listener);
+    // A port that is taken, and on which nobody listens.
+    let socket = TcpSocket::new_v4().expect("a socket");
+    let any = "127.0.0.1:0".parse().expect("an address");
+    socket.bind(any).expect("a free port");
+    let address = socket.local_addr().expect("it is bound");
     let error = soon(Client::builder(format!("http://{address}")).connect()).await;
     let error = error.expect_err("nobody is there");
     assert!(matches!(error, Error::NoHub { .. }), "{error:?}");

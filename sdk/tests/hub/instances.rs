@@ -118,7 +118,7 @@ async fn what_a_stopping_instance_cannot_finish_another_one_does() {
 #[tokio::test]
 async fn what_another_instance_took_over_is_not_acknowledged() {
     let hub = Hub::start_with(Settings {
-        presence_lease: Duration::from_millis(400),
+        presence_lease: Duration::from_secs(1),
         heartbeat_interval: Duration::from_millis(100),
         ..Settings::default()
     })
@@ -199,7 +199,7 @@ fn thinking(began: mpsc::Sender<()>, free: Arc<Semaphore>) -> AgentBuilder {
 #[tokio::test]
 async fn a_run_that_another_instance_took_over_is_left_to_it() {
     let hub = Hub::start_with(Settings {
-        presence_lease: Duration::from_millis(400),
+        presence_lease: Duration::from_secs(1),
         heartbeat_interval: Duration::from_millis(100),
         ..Settings::default()
     })

@@ -81,7 +81,7 @@ impl JournalDecorator for Kept {
         run: &RunId,
         owner: &str,
         claim: Claim<'_>,
-        first: Option<&RunEvent>,
+        first: &[RunEvent],
     ) -> Result<OpenedRun, JournalError> {
         let opened = self.inner.open(run, owner, claim, first).await?;
         let _open = self.opens.acquire().await.expect("it is not closed");

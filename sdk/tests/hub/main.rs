@@ -21,6 +21,9 @@ mod keeping;
 mod lost;
 mod order;
 mod own_runs;
+#[cfg(unix)]
+#[path = "../../../tests/harness/ports.rs"]
+mod ports;
 mod presence;
 #[cfg(unix)]
 mod processes;

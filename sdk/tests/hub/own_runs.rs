@@ -3,7 +3,7 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use agenthub_sdk::{
-    Agent, Client, Error, RunningAgent,
+    Agent, Client, Error, Failure, RunningAgent,
     durable::BeginError,
     proto::{
         a2a::{Message, Role, TaskState},
@@ -119,7 +119,7 @@ async fn what_does_not_become_a_run_leaves_nothing_behind() {
     let agent = agent(&hub, &stand_ins, journal.clone()).await;
     let client = hub.client().await;
     let refused = begin(&agent, message("one", "run", "nonsense")).await;
-    let why = "this is nonsense".to_owned();
+    let why = Failure::rejected("this is nonsense");
     assert_eq!(refused, Err(BeginError::Refused(why)));
     for (id, task_type) in [("", "run"), ("two", "walk")] {
         let invalid = begin(&agent, message(id, task_type, "go")).await;

@@ -103,6 +103,7 @@ async fn the_messages_of_a_conversation_begin_in_their_order() {
     let behind = client.delegate(behind).await.expect("it is taken");
     // Behind it on the same stream: the agent has that one when it has this.
     soon(client.ask("a", "go")).await.expect("an outcome");
+    // Time for it to begin, which it does not.
     sleep(Duration::from_millis(200)).await;
     assert_eq!(stand_ins.begun.load(Ordering::SeqCst), 1);
     journal.gate.add_permits(100);

@@ -14,12 +14,14 @@ use agenthub_sdk::{
     proto::agenthub::{SubscribeToAgentEventsRequest, SubscribeToTasksRequest},
 };
 use tokio::{
-    net::TcpListener,
     process::{Child, Command},
     time::sleep,
 };
 
-use crate::harness::{card, connect, eventually, soon};
+use crate::{
+    harness::{card, connect, eventually, soon},
+    ports::free_address,
+};
 
 const ADDRESS: &str = "SDK_TEST_HUB_ADDRESS";
 const DATA: &str = "SDK_TEST_HUB_DATA";
@@ -49,9 +51,7 @@ struct Process {
 
 impl Process {
     async fn start(data: &Path) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("it is bound");
-        drop(listener);
+        let address = free_address().parse().expect("an address");
         let hub = spawn(address, data);
         let process = Self {
             address,

@@ -47,7 +47,7 @@ impl Conducted {
     ) -> Option<Lease> {
         if self.runs.journal().is_some() {
             self.conductor = GivingUp::because(why);
-            let hand = self.open(None).await?;
+            let hand = self.open(&[]).await?;
             let world = self.conductor.world(&self.context, self.held.run());
             if let Ok(lease) = self.try_to_drive(hand, world, gone).await {
                 return lease;
