@@ -250,7 +250,7 @@ fn the_page_names_every_measure_form_and_default() {
         );
         known += 1;
     }
-    assert_eq!(known, 35, "the forms of the page were found");
+    assert_eq!(known, 37, "the forms of the page were found");
     assert!(page.contains(&format!(
         "`maxKnobDistance`, or {}",
         super::knobs::MAX_DISTANCE

@@ -11,6 +11,8 @@ pub enum Measured {
     Sentences,
     /// Lines with anything on them.
     Lines,
+    /// Lines that begin with the mark or the number of a list.
+    Items,
     /// `#word`.
     Hashtags,
     /// Addresses with a scheme, bare domains, and targets of Markdown and HTML links.
@@ -31,11 +33,12 @@ pub enum Measured {
 
 impl Measured {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Characters,
         Self::Words,
         Self::Sentences,
         Self::Lines,
+        Self::Items,
         Self::Hashtags,
         Self::Links,
         Self::Mentions,
@@ -53,6 +56,7 @@ impl Measured {
             Self::Words => "words",
             Self::Sentences => "sentences",
             Self::Lines => "lines",
+            Self::Items => "items",
             Self::Hashtags => "hashtags",
             Self::Links => "links",
             Self::Mentions => "mentions",
@@ -80,6 +84,7 @@ impl Measured {
             Self::Words => "Words",
             Self::Sentences => "Sentences",
             Self::Lines => "Lines",
+            Self::Items => "Items",
             Self::Hashtags => "Hashtags",
             Self::Links => "Links",
             Self::Mentions => "Mentions",

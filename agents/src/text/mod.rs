@@ -9,6 +9,7 @@ pub(crate) mod count;
 pub(crate) mod emoji;
 pub(crate) mod folded;
 pub(crate) mod inflection;
+mod items;
 pub(crate) mod language;
 pub(crate) mod literal;
 pub(crate) mod lix;

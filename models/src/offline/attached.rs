@@ -14,6 +14,8 @@ pub(super) struct Attached<'a> {
     pub(super) handed: Option<&'a Map<String, Value>>,
     /// Everything else, in order.
     left: Vec<&'a Value>,
+    /// Names of the files that go with each request.
+    files: Vec<&'a str>,
 }
 
 impl<'a> Attached<'a> {
@@ -21,18 +23,25 @@ impl<'a> Attached<'a> {
         let said =
             |message: &&PromptMessage| message.role == PromptRole::User && message.text().is_some();
         let last = request.messages.iter().rev().find(said);
-        let parts = last.into_iter().flat_map(|message| &message.parts);
-        let mut left: Vec<&Value> = parts
-            .filter_map(|part| match part {
-                PromptPart::Data { label, value } if label == "attached" => Some(value),
+        let of_label = |wanted: &'static str| {
+            let parts = last.into_iter().flat_map(|message| &message.parts);
+            parts.filter_map(move |part| match part {
+                PromptPart::Data { label, value } if label == wanted => Some(value),
                 _ => None,
             })
-            .collect();
+        };
+        let mut left: Vec<&Value> = of_label("attached").collect();
+        let files = of_label("file").filter_map(|file| file["name"].as_str());
         let object = left.iter().position(|value| value.is_object());
         let handed = object.and_then(|at| left.remove(at).as_object());
-        Self { handed, left }
+        Self {
+            handed,
+            left,
+            files: files.collect(),
+        }
     }
 
+    /// True if no data came along. Files are none: they go with a request as they are.
     pub(super) fn is_empty(&self) -> bool {
         self.handed.is_none() && self.left.is_empty()
     }
@@ -55,12 +64,21 @@ impl<'a> Attached<'a> {
         ))
     }
 
-    /// The sentence on the data where nobody was asked.
+    /// The sentence on the files that went with the request.
+    pub(super) fn files_handed_on(&self) -> Option<String> {
+        let names = told(self.files.iter().map(|name| (*name).to_owned()))?;
+        Some(format!(
+            "(These files went with the request: {names}. No language model looked whether they were read.)"
+        ))
+    }
+
+    /// The sentence on the data and files where nobody was asked.
     pub(super) fn handed_to_nobody(&self) -> Option<String> {
         let handed = self.handed.map(|object| json!(object).to_string());
         let all = handed
             .into_iter()
-            .chain(self.left.iter().map(|value| value.to_string()));
+            .chain(self.left.iter().map(|value| value.to_string()))
+            .chain(self.files.iter().map(|name| format!("the file {name}")));
         let all = told(all)?;
         Some(format!(
             "(Nobody looked at the data that came along: {all}.)"

@@ -6,17 +6,16 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::addressed::{nobody_called, unknown, unknown_part};
+use super::agents_here::Agent;
 use super::attached::Attached;
-use super::outright::{Outright, UNCHECKED};
+use super::handed::{ANY_TASK, Handed, advice, handed_outright, text};
+use super::outright::behind_name;
 use super::sums;
 use super::told::is_cut_text;
 use super::words::{FORBIDDING, asks_who_it_is, forbids, may_forbid};
 use super::{MAX_LISTED, how_to_configure};
-use crate::relevance::{self, Card, Skill};
+use crate::relevance::{self, Card};
 use crate::{PromptMessage, PromptPart, PromptRole, Request, Undone};
-
-/// Task type of an agent of which neither skills nor task types are known.
-const ANY_TASK: &str = "task";
 
 /// The decision as JSON: what to delegate, or what to say. And how much of the request it leaves undone, beside what the
 /// results of agents lack.
@@ -120,84 +119,6 @@ pub(super) fn decide(request: &Request, words: &str) -> (Value, Option<Undone>) 
     ))
 }
 
-/// Task of an agent that a request states outright.
-struct Handed<'a> {
-    agent: &'a str,
-    task_type: &'a str,
-    payload: Map<String, Value>,
-}
-
-impl Handed<'_> {
-    fn task(&self, correlation_id: &str) -> Value {
-        json!({
-            "type": "task.request",
-            "taskType": self.task_type,
-            "targetAgent": self.agent,
-            "payload": self.payload,
-            "correlationId": correlation_id,
-        })
-    }
-}
-
-/// The task that the words state outright, if they do; an agent whose card says of no data that it is taken gets a text alone.
-fn handed_outright<'a>(
-    request: &Request,
-    words: &str,
-    agents: &'a [Agent],
-    cards: &[Card<'a>],
-) -> Option<Handed<'a>> {
-    let outright = Outright::of(words, cards, request.asker_id())?;
-    let agent = &agents[outright.card];
-    let skill = outright.skill.map(|skill| &agent.skills[skill]);
-    let task_type = match (skill, &agent.task_types[..]) {
-        (Some(skill), _) => &skill.id,
-        (None, [one]) => one,
-        (None, []) => ANY_TASK,
-        // Which of them is meant is a guess.
-        (None, _) => return None,
-    };
-    let payload = payload(&outright, skill, words)?;
-    Attached::of(request).is_empty().then_some(Handed {
-        agent: &agent.id,
-        task_type,
-        payload,
-    })
-}
-
-/// The stated as the skill takes it: as its input, or as words.
-fn payload(
-    outright: &Outright<'_>,
-    skill: Option<&AgentSkill>,
-    words: &str,
-) -> Option<Map<String, Value>> {
-    match skill.and_then(|skill| skill.input_schema.as_ref()) {
-        Some(schema) => outright.input(schema),
-        None => outright
-            .text()
-            .map(|_| Map::from_iter([("text".to_owned(), words.into())])),
-    }
-}
-
-/// The sentence on words that nobody looked at: how to state them outright, or why what they state is no input of whoever they name.
-fn advice(request: &Request, words: &str, agents: &[Agent], cards: &[Card<'_>]) -> String {
-    let outright = Outright::of(words, cards, request.asker_id());
-    let is_misfit = outright.and_then(|outright| {
-        let agent = &agents[outright.card];
-        let skill = outright.skill.map(|skill| &agent.skills[skill]);
-        let name = skill.map_or(&agent.id, |skill| &skill.id);
-        let schema = skill.and_then(|skill| skill.input_schema.as_ref());
-        let is_taken = payload(&outright, skill, words).is_some();
-        let why = || outright.misfit(name, schema);
-        (!is_taken).then(|| {
-            format!(
-                "(Matched by words: no language model checked that this is what was asked. {})",
-                why()
-            )
-        })
-    });
-    is_misfit.unwrap_or_else(|| UNCHECKED.to_owned())
-}
-
 /// True if the results hold nothing but that of the task that was stated outright, or nothing that was done.
 fn is_stated(results: &[Outcome], outright: Option<&Handed<'_>>) -> bool {
     let is_any_completed = results.iter().any(|result| result.state == "completed");
@@ -210,7 +131,11 @@ fn is_stated(results: &[Outcome], outright: Option<&Handed<'_>>) -> bool {
 /// The sentences on what of the request nobody looked at: that on its words, if they are unchecked, and on the data that came with them.
 fn open(request: &Request, of_words: Option<String>) -> Option<String> {
     let attached = Attached::of(request);
-    let of_data = [attached.handed_on(), attached.left_out()];
+    let of_data = [
+        attached.handed_on(),
+        attached.left_out(),
+        attached.files_handed_on(),
+    ];
     let open = of_words.into_iter().chain(of_data.into_iter().flatten());
     let open: Vec<String> = open.collect();
     (!open.is_empty()).then(|| open.join("\n"))
@@ -244,14 +169,23 @@ fn delegate<'a>(
     chosen: impl Iterator<Item = (&'a Agent, &'a Card<'a>)>,
     away: &[String],
 ) -> Value {
-    let words_alone = || Map::from_iter([("text".to_owned(), Value::from(words))]);
+    let chosen: Vec<(&Agent, &Card<'_>)> = chosen.collect();
+    // What is for several stays whole, as each may need to know for whom which part is.
+    let meant_for = |card: &Card<'_>| match chosen.len() {
+        1 => behind_name(words, card),
+        _ => None,
+    };
     let task = |(index, (agent, card)): (usize, (&Agent, &Card<'_>))| {
         let skill = relevance::best_skill(words, card).map(|index| card.skills[index].id);
         let topic = || agent.task_types.first().map(String::as_str);
+        let meant = meant_for(card);
         let handed = Handed {
             agent: card.id,
             task_type: skill.or_else(topic).unwrap_or(ANY_TASK),
-            payload: attached.cloned().unwrap_or_else(words_alone),
+            words: meant,
+            payload: attached
+                .cloned()
+                .unwrap_or_else(|| text(meant.unwrap_or(words))),
         };
         handed.task(&(index + 1).to_string())
     };
@@ -259,7 +193,7 @@ fn delegate<'a>(
         let text = format!("Away at the moment, and not asked: {}.", away.join(", "));
         json!({ "type": "chat.response", "text": text })
     });
-    let tasks = chosen.enumerate().map(task);
+    let tasks = chosen.iter().copied().enumerate().map(task);
     json!({ "actions": said.into_iter().chain(tasks).collect::<Vec<Value>>() })
 }
 
@@ -328,66 +262,6 @@ fn list<T: DeserializeOwned>(value: &Value) -> Vec<T> {
         .collect()
 }
 
-#[derive(Debug, Deserialize)]
-struct Agent {
-    id: String,
-    #[serde(default)]
-    name: String,
-    #[serde(default)]
-    description: String,
-    #[serde(default)]
-    skills: Vec<AgentSkill>,
-    /// The task types that it registered for, where they are known.
-    #[serde(default)]
-    task_types: Vec<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct AgentSkill {
-    id: String,
-    #[serde(default)]
-    name: String,
-    #[serde(default)]
-    description: String,
-    #[serde(default)]
-    tags: Vec<String>,
-    #[serde(default)]
-    examples: Vec<String>,
-    /// What it takes as data, where its card says it.
-    #[serde(default)]
-    input_schema: Option<Value>,
-}
-
-impl Agent {
-    fn card(&self) -> Card<'_> {
-        let skills = self.skills.iter().map(|skill| Skill {
-            id: &skill.id,
-            name: &skill.name,
-            description: &skill.description,
-            tags: skill.tags.iter().map(String::as_str).collect(),
-            examples: skill.examples.iter().map(String::as_str).collect(),
-        });
-        Card {
-            id: &self.id,
-            name: &self.name,
-            description: &self.description,
-            skills: skills.collect(),
-        }
-    }
-
-    fn told(&self) -> String {
-        let what = [&self.description, &self.name]
-            .into_iter()
-            .find(|text| !text.is_empty());
-        let what = what.map(|text| format!(": {text}")).unwrap_or_default();
-        let example = self.skills.iter().flat_map(|skill| &skill.examples).next();
-        let example = example
-            .map(|example| format!(" (try \"{example}\")"))
-            .unwrap_or_default();
-        format!("{}{what}{example}", self.id)
-    }
-}
-
 /// Outcome of a delegated task.
 #[derive(Debug, Deserialize)]
 pub(super) struct Outcome {
@@ -453,5 +327,5 @@ impl Outcome {
 }
 
 #[cfg(test)]
-#[path = "decision_tests.rs"]
+#[path = "decision_tests/mod.rs"]
 mod tests;

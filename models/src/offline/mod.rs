@@ -33,12 +33,14 @@
 //! Of an agent that has instructions in words, no answer counts as whole. The same request gets the same answer.
 
 mod addressed;
+mod agents_here;
 mod arguments;
 mod attached;
 mod choosing;
 mod counting;
 mod decision;
 mod fitting;
+mod handed;
 mod handing_on;
 mod known;
 mod layout;

@@ -15,6 +15,9 @@ use given::Given;
 pub(super) const UNCHECKED: &str = "(Matched by words: no language model checked that this is what was asked. To state it outright, \
     put a text in quotation marks behind a name, or name=value.)";
 
+/// Beginning of ids that are no words.
+const AGENT: &str = "agent_";
+
 /// Names of inputs that are told.
 const MAX_INPUTS: usize = 12;
 
@@ -154,6 +157,26 @@ pub(super) fn quoted_for<'w>(own: &str, words: &'w str) -> Option<&'w str> {
         Given::Text(errand) => Some(errand),
         _ => None,
     }
+}
+
+/// The words behind the name of the one who is asked, if they begin with it: what is meant for it. Without an *ask* only an id is a name
+/// beyond doubt: `echo` and `weather` are words as well.
+pub(super) fn behind_name<'w>(words: &'w str, card: &Card<'_>) -> Option<&'w str> {
+    let words = words.trim();
+    let words = after("please", words).unwrap_or(words);
+    let behind = |words: &'w str| own_names(card).find_map(|name| after(&name, words));
+    let meant = match after("ask", words) {
+        None if card.id.starts_with(AGENT) => after(card.id, words)?,
+        None => return None,
+        Some(asked) => {
+            let meant = behind(asked)?;
+            match after("to", meant) {
+                Some(errand) => behind(errand).unwrap_or(errand),
+                None => meant,
+            }
+        }
+    };
+    (!meant.is_empty()).then_some(meant)
 }
 
 /// The rest behind a name or a word at the beginning of the text, if a space follows it.

@@ -5,6 +5,8 @@
 
 mod fraction;
 
+use num_traits::{CheckedAdd as _, CheckedDiv as _, CheckedMul as _, Zero as _};
+
 use crate::{Undone, numerals};
 use fraction::Fraction;
 
@@ -47,9 +49,9 @@ pub(super) fn answer(words: &str) -> Option<(String, Option<Undone>)> {
     let asked = sum.join(" ");
     Some(match value {
         Some(value) => {
-            let told = value.told();
+            let result = fraction::text(value);
             let text = format!(
-                "{asked} is {told}. (The offline stand-in counted that; it is no language model.)"
+                "{asked} is {result}. (The offline stand-in counted that; it is no language model.)"
             );
             (text, None)
         }
@@ -98,7 +100,7 @@ fn without_head(tokens: &[String]) -> &[String] {
 
 /// Products first, then what is added and taken away; inside, `None` where there is no result. A number alone is no sum.
 fn value(mut sum: &[String]) -> Option<Option<Fraction>> {
-    let (mut total, mut is_sum) = (Some(Fraction::ZERO), false);
+    let (mut total, mut is_sum) = (Some(Fraction::zero()), false);
     let mut before = sum.first()?;
     let mut term = Some(number(&mut sum)?);
     while !sum.is_empty() {
@@ -106,19 +108,23 @@ fn value(mut sum: &[String]) -> Option<Option<Fraction>> {
         before = sum.first()?;
         let next = number(&mut sum)?;
         match operation {
-            Operation::Times => term = term.and_then(|term| term.times(next)),
-            Operation::Over => term = term.and_then(|term| term.over(next)),
+            Operation::Times => term = term.and_then(|term| term.checked_mul(&next)),
+            Operation::Over => term = term.and_then(|term| term.checked_div(&next)),
             Operation::Plus | Operation::Minus => {
-                total = total.zip(term).and_then(|(total, term)| total.plus(term));
+                total = plus(total, term);
                 term = match operation {
-                    Operation::Minus => next.negative(),
+                    Operation::Minus => Some(-next),
                     _ => Some(next),
                 };
             }
         }
         is_sum = true;
     }
-    is_sum.then(|| total.zip(term).and_then(|(total, term)| total.plus(term)))
+    is_sum.then(|| plus(total, term))
+}
+
+fn plus(one: Option<Fraction>, other: Option<Fraction>) -> Option<Fraction> {
+    one?.checked_add(&other?)
 }
 
 /// A number in digits, with a minus sign right before it or none, or in words up to a thousand.
@@ -126,9 +132,9 @@ fn number(sum: &mut &[String]) -> Option<Fraction> {
     let (first, rest) = sum.split_first()?;
     *sum = rest;
     match is_in_digits(first) {
-        true => Fraction::read(first),
+        true => fraction::read(first),
         false if first.starts_with(char::is_alphabetic) => {
-            Some(Fraction::whole(numerals::number(first)?.into()))
+            Some(Fraction::from_integer(numerals::number(first)?.into()))
         }
         false => None,
     }
@@ -202,6 +208,10 @@ mod tests {
             ("7 / 3", "is 7/3, about 2.333333333."),
             ("-2 / 3", "is -2/3, about -0.666666667."),
             ("1 / 3 * 3", "is 1."),
+            (
+                "-18446744073709551616 * 9223372036854775808 / -2 + 0",
+                "is 85070591730234615865843651857942052864.",
+            ),
             ("1 / 30000000000", "is 1/30000000000."),
             ("1 / 10000000000", "is 0.0000000001."),
         ] {
@@ -280,6 +290,7 @@ mod tests {
             "0 / 0",
             "1 - 2 / 0",
             "99999999999999999999 * 99999999999999999999",
+            "-18446744073709551616 * 9223372036854775808 - 1",
         ] {
             let (said, undone) = answer(words).unwrap_or_default();
             assert!(said.contains("has no result"), "{words}: {said}");

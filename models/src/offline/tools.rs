@@ -428,5 +428,5 @@ fn introduction(tools: &[ToolSpec]) -> String {
 }
 
 #[cfg(test)]
-#[path = "tools_tests.rs"]
+#[path = "tools_tests/mod.rs"]
 mod tests;

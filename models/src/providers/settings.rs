@@ -13,7 +13,7 @@ pub enum ConfigError {
     NoProvider(String),
     /// The provider is not known.
     #[error(
-        "no model provider `{0}`: there are vertex, openai, anthropic, bedrock, gemini and ollama"
+        "no model provider `{0}`: there are vertex, openai, anthropic, bedrock, gemini and ollama; write provider/model, for example openai/gpt-5"
     )]
     UnknownProvider(String),
     /// The provider wants a key.

@@ -228,7 +228,7 @@ fn what_is_wrong_is_said_in_one_line() {
         ),
         (
             Settings::new("acme/m"),
-            "no model provider `acme`: there are vertex, openai, anthropic, bedrock, gemini and ollama",
+            "no model provider `acme`: there are vertex, openai, anthropic, bedrock, gemini and ollama; write provider/model, for example openai/gpt-5",
         ),
         (
             Settings::new("openai/gpt-5"),

@@ -50,7 +50,8 @@ pub(super) async fn run(
         let look = look();
         let texts = reports.iter().map(|report| listing::report(report, look));
         let texts: Vec<String> = texts.chain(listing::absent(&found.absent)).collect();
-        output::line(texts.join("\n\n"))?;
+        // Its colours are its own: what agents have written in it is plain.
+        output::styled(texts.join("\n\n"))?;
     }
     let is_broken = reports.iter().any(compliance::Report::is_broken);
     let is_open = reports.iter().any(compliance::Report::is_open);
@@ -169,7 +170,9 @@ mod tests {
             lease: Duration::from_secs(1),
         };
         let run = RunId::new(run);
-        let opened = journal.open(&run, "editor", claim, Some(&first)).await;
+        let opened = journal
+            .open(&run, "editor", claim, std::slice::from_ref(&first))
+            .await;
         let epoch = opened.expect("it is new").epoch;
         let ended = RunEvent::Ended {
             outcome: RunOutcome::completed(answer),

@@ -14,7 +14,9 @@ async fn journal(runs: &[(&str, &Story)]) -> Arc<dyn Journal> {
         };
         let run = RunId::new(*run);
         let (first, rest) = story.events.split_first().expect("it has begun");
-        let opened = journal.open(&run, "o", claim, Some(first)).await;
+        let opened = journal
+            .open(&run, "o", claim, std::slice::from_ref(first))
+            .await;
         let epoch = opened.expect("nobody else has it").epoch;
         journal
             .append(&run, epoch, 1, rest)

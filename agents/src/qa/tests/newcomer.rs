@@ -234,7 +234,7 @@ fn a_product_in_japanese_and_other_scripts() {
             (
                 "exactly 17 characters",
                 "焼きたてのパンを毎日お届けします。",
-                OPEN,
+                MET,
             ),
             (
                 "LIX at most 30",

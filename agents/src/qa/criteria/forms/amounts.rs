@@ -101,7 +101,7 @@ const AFTER: [(&str, Bound); 17] = [
 ];
 
 /// Of *characters*, fewer than this are those of a story.
-const FEWEST_CHARACTERS: u64 = 20;
+const FEWEST_CHARACTERS: u64 = 6;
 
 const WHAT: &str = r"(?<what>[a-z]+(?: (?:marks?|points?))?)";
 const LENGTH: &str = r"(?<length> long| in length| in total| total| overall| altogether|,? \(?(?:including|incl\.|with|counting) (?:the )?spaces\)?)?";
@@ -118,6 +118,17 @@ pub(super) fn read(text: &str) -> Option<Vec<Test>> {
         .iter()
         .find_map(|form| (form.reading)(&form.pattern.captures(text)?))
 }
+
+/// The tests of a criterion that is a number of what a text is made of, and nothing else: `9 words` are exactly so many.
+pub(super) fn read_bare(text: &str) -> Option<Vec<Test>> {
+    let captures = BARE.captures(text)?;
+    let n = number(&captures["n"])?;
+    let what = counted(&captures, false, n)?;
+    (is_extent(what) || what == Measured::Items).then(|| vec![least(what, n), most(what, n)])
+}
+
+static BARE: LazyLock<Regex> =
+    LazyLock::new(|| anchored(&format!("{OPENING}(?<n>{NUMBER}) {WHAT}{LENGTH}")));
 
 fn words<'a>(all: impl Iterator<Item = &'a str>) -> String {
     let mut words: Vec<String> = all.map(regex::escape).collect();

@@ -32,7 +32,10 @@ pub(super) fn read(text: &str) -> Option<Vec<Test>> {
     }
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = text.strip_suffix(['.', '!']).unwrap_or(&text);
-    one(text).or_else(|| joined(text))
+    // Beside another form a bare number could be bounded by that one: `at most 5 sentences and 50 words`.
+    one(text)
+        .or_else(|| joined(text))
+        .or_else(|| amounts::read_bare(text))
 }
 
 fn one(text: &str) -> Option<Vec<Test>> {

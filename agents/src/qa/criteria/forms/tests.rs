@@ -192,6 +192,42 @@ fn many_ways_of_saying_the_same_are_understood() {
     }
 }
 
+/// Issue 26: numbers with a unit that can be counted are measured.
+///
+/// spec: ORC-2.2
+#[test]
+fn a_bare_number_of_what_a_text_is_made_of_is_exactly_that() {
+    use Measured::{Characters, Items, Lines, Sentences, Words};
+    let exactly = |what, n| [Rule::AtLeast(what, n), Rule::AtMost(what, n)].map(Test::Counts);
+    for (text, what, n) in [
+        ("9 words", Words, 9),
+        ("10 characters", Characters, 10),
+        ("The answer has nine words.", Words, 9),
+        ("It must be 3 sentences long", Sentences, 3),
+        ("one line", Lines, 1),
+        ("5 items", Items, 5),
+        ("3 characters long", Characters, 3),
+    ] {
+        let expected = Some(exactly(what, n).to_vec());
+        assert_eq!(
+            format!("{:?}", read(text)),
+            format!("{expected:?}"),
+            "{text}"
+        );
+    }
+    assert_eq!(
+        format!("{:?}", read("at most 5 items")),
+        format!("{:?}", most(Items, 5))
+    );
+    for text in [
+        "at most 5 sentences and 50 words",
+        "3 characters",
+        "9 words each",
+    ] {
+        assert!(read(text).is_none(), "{text}");
+    }
+}
+
 #[test]
 fn anything_else_is_not() {
     for text in [
