@@ -15,9 +15,10 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
-    brief::{Brief, Mode},
+    brief::{Brief, File, Mode},
     chat::proxied::PROXIED_CHAT,
     origin::{CHAT_REQUEST, CORTEX},
+    principal::thread_of,
 };
 
 /// The task type of briefs.
@@ -41,6 +42,8 @@ pub struct Asked {
     pub key: Option<String>,
     /// The run that it goes on from.
     pub resumes: Option<String>,
+    /// The principal who asks, by which its requests are told from those of others; empty on a hub without identities.
+    pub on_behalf_of: String,
     /// The asker's trace context. Requests are the same whatever it is.
     pub trace: Option<TraceContext>,
 }
@@ -67,7 +70,7 @@ impl Asked {
     /// The id of the task and of the message that asks for it.
     pub fn task_id(&self) -> Uuid {
         match &self.key {
-            Some(key) => Uuid::new_v5(&KEYS, key.as_bytes()),
+            Some(key) => Uuid::new_v5(&KEYS, thread_of(&self.on_behalf_of, key).as_bytes()),
             None => Uuid::now_v7(),
         }
     }
@@ -80,6 +83,7 @@ impl Asked {
             resumes: self.resumes.clone(),
         };
         let mut content = vec![Part::text(&self.brief.objective)];
+        content.extend(self.brief.files.iter().map(File::to_part));
         let (task_type, said) = match (self.brief.mode, &self.brief.agent) {
             (Mode::App, _) => {
                 let mut data = json!(self.brief);
@@ -89,11 +93,13 @@ impl Asked {
             }
             (Mode::Chat, agent) => {
                 if !self.brief.payload.is_empty() {
-                    content.push(Part::data(&json!(self.brief.payload)));
+                    // Behind the words, where a brief's data stands.
+                    content.insert(1, Part::data(&json!(self.brief.payload)));
                 }
                 let brief = Brief {
                     objective: String::new(),
                     payload: Default::default(),
+                    files: Vec::new(),
                     ..self.brief.clone()
                 };
                 let task_type = agent.as_ref().map_or(CHAT_REQUEST, |_| PROXIED_CHAT);
@@ -124,6 +130,7 @@ impl Asked {
             traceparent: self.trace.unwrap_or_else(TraceContext::start).to_string(),
             budget: (budget != agenthub::Budget::default()).then_some(budget),
             idempotency_key: id,
+            on_behalf_of: self.on_behalf_of.clone(),
             ..AgentEventMetadata::default()
         };
         (message, routing)
@@ -152,6 +159,7 @@ impl Asked {
                 Some(Value::Object(payload)) => payload,
                 _ => Default::default(),
             },
+            files: message.content.iter().filter_map(File::of).collect(),
             ..brief
         };
         Some(Self::with(brief, extras))
@@ -162,6 +170,7 @@ impl Asked {
             brief,
             key: extras.idempotency,
             resumes: extras.resumes,
+            on_behalf_of: String::new(),
             trace: None,
         }
     }
@@ -182,6 +191,7 @@ mod tests {
             brief: serde_json::from_value(brief).expect("it is a brief"),
             key: key.map(str::to_owned),
             resumes: None,
+            on_behalf_of: String::new(),
             trace: None,
         }
     }
@@ -195,6 +205,7 @@ mod tests {
             }),
             json!({"objective": "hello", "mode": "chat", "payload": {"to": "all"}, "budget": {"calls": 3}}),
             json!({"objective": "hello", "mode": "chat", "agent": "writer"}),
+            json!({"objective": "read it", "mode": "chat", "payload": {"to": "all"}, "files": [{"name": "a.txt", "mimeType": "text/plain", "bytes": "aGk="}, {"name": "b", "bytes": ""}]}),
         ]
     }
 
@@ -204,7 +215,7 @@ mod tests {
         for (brief, task_type) in
             briefs()
                 .into_iter()
-                .zip([ORCHESTRATE, CHAT_REQUEST, PROXIED_CHAT])
+                .zip([ORCHESTRATE, CHAT_REQUEST, PROXIED_CHAT, CHAT_REQUEST])
         {
             let asked = asked(brief, Some("k"));
             let (message, routing) = asked.message(asked.task_id());
@@ -227,6 +238,20 @@ mod tests {
         assert_ne!(bare.task_id(), bare.task_id());
     }
 
+    /// Issue 25: a key of one principal finds no run of another.
+    #[test]
+    fn keys_of_two_principals_are_two() {
+        let of = |principal: &str| Asked {
+            on_behalf_of: principal.to_owned(),
+            ..asked(json!({"objective": "o"}), Some("k"))
+        };
+        assert_eq!(of("alice").task_id(), of("alice").task_id());
+        assert_ne!(of("alice").task_id(), of("bob").task_id());
+        assert_ne!(of("alice").task_id(), of("").task_id());
+        let (_, routing) = of("alice").message(of("alice").task_id());
+        assert_eq!(routing.on_behalf_of, "alice");
+    }
+
     #[test]
     fn other_briefs_are_not_the_same() {
         let one = || asked(json!({"objective": "o", "payload": {"a": 1, "b": 2}}), None);
@@ -239,6 +264,7 @@ mod tests {
             json!({"objective": "p", "payload": {"a": 1, "b": 2}}),
             json!({"objective": "o", "payload": {"a": 1}}),
             json!({"objective": "o", "payload": {"a": 1, "b": 2}, "threadId": "t"}),
+            json!({"objective": "o", "payload": {"a": 1, "b": 2}, "files": [{"name": "a", "bytes": ""}]}),
         ] {
             assert!(!one().is_same(&asked(other, None)));
         }

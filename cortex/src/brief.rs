@@ -5,8 +5,10 @@
 mod constraints;
 mod criterion;
 mod faults;
+mod file;
 mod material;
 
+use agenthub_sdk::proto::files::{MAX_FILE_BYTES, MAX_FILES};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -14,6 +16,7 @@ use utoipa::ToSchema;
 pub use constraints::Constraints;
 use constraints::are_criteria;
 pub use faults::{Fault, Faults};
+pub use file::File;
 pub(crate) use material::{Taken, meant};
 
 use crate::origin::CORTEX;
@@ -22,6 +25,10 @@ use crate::origin::CORTEX;
 pub(crate) const MAX_OBJECTIVE_BYTES: usize = 64 << 10;
 /// The largest payload, in bytes of JSON.
 pub(crate) const MAX_PAYLOAD_BYTES: usize = 512 << 10;
+/// The largest payload beside files, in bytes of JSON: a message of the hub has room for both.
+pub(crate) const MAX_PAYLOAD_BESIDE_FILES: usize = 128 << 10;
+/// The longest media type, in bytes.
+pub(crate) const MAX_MIME_BYTES: usize = 256;
 /// The deepest payload, in levels of objects and arrays.
 pub(crate) const MAX_PAYLOAD_DEPTH: usize = 20;
 /// The most acceptance criteria.
@@ -57,6 +64,9 @@ pub struct Brief {
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     #[schema(value_type = Object)]
     pub payload: Map<String, Value>,
+    /// Files for the agents, in chat mode. At most 8, and 640 KiB in all of them; beside them the payload has at most 128 KiB.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<File>,
     /// Constraints on the result.
     #[serde(default, skip_serializing_if = "Constraints::is_empty")]
     pub constraints: Constraints,
@@ -113,6 +123,10 @@ impl Brief {
     /// Every field that does not keep to its bounds.
     pub fn check(&self) -> Result<(), Faults> {
         let payload = Value::Object(self.payload.clone());
+        let most = match self.files.is_empty() {
+            true => MAX_PAYLOAD_BYTES,
+            false => MAX_PAYLOAD_BESIDE_FILES,
+        };
         let name = |field: &str, name: &Option<String>| match name {
             None => Ok(()),
             Some(name) => is_name(field, name, MAX_NAME_BYTES),
@@ -124,13 +138,14 @@ impl Brief {
         let checks = [
             self.has_an_objective(),
             self.may_talk_with_the_agent(),
-            is_short("payload", payload.to_string().len(), MAX_PAYLOAD_BYTES),
+            is_short("payload", payload.to_string().len(), most),
             is_flat("payload", &payload),
             name("threadId", &self.thread_id),
             name("series", &self.series),
         ];
         let checks = checks.into_iter().chain(self.constraints.checks());
         let checks = checks.chain(self.payload_is_held_to()).chain(of_chat);
+        let checks = checks.chain(self.files_fit());
         Faults::of(checks.chain(self.budget.checks()))
     }
 

@@ -16,6 +16,7 @@ mod handle;
 mod live;
 mod orchestrator;
 mod origin;
+mod principal;
 mod roster;
 mod settings;
 mod shared;
@@ -41,6 +42,7 @@ pub use handle::Handle;
 pub use live::{Begun, Coming, LiveRuns, StartError, Watched};
 pub use orchestrator::{Orchestrator, RESULTS, Reached, WorkState, handoff, reached, results_of};
 pub use origin::{CHAT_REQUEST, CHAT_RESPONSE, CORTEX};
+pub use principal::starter;
 pub use settings::{Others, Settings};
 pub use starting::Started;
 
@@ -51,6 +53,7 @@ use crate::{
         proxied::{PROXIED_CHAT, ProxiedChats},
     },
     orchestrator::Orchestrations,
+    principal::thread_of,
     shared::Shared,
 };
 
@@ -179,7 +182,8 @@ async fn left_behind(shared: &Shared) {
     match timeout(LISTING, shared.journal().list(&filter)).await {
         Ok(Ok(listed)) => {
             for left in listed.iter().filter(|left| !left.thread.is_empty()) {
-                shared.live().leave_thread(&left.thread, &left.run);
+                let thread = thread_of(starter(left), &left.thread);
+                shared.live().leave_thread(&thread, &left.run);
             }
         }
         Ok(Err(error)) => tracing::warn!(%error, "the runs that were left cannot be listed"),

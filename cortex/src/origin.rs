@@ -29,6 +29,8 @@ pub(crate) enum Origin {
     /// A call of `cortex.Cortex/Chat`.
     Call {
         client: Client,
+        /// The principal that calls; empty on a hub without identities.
+        on_behalf_of: String,
         trace: TraceContext,
         context_id: String,
         /// The caller does not wait any more.
@@ -41,6 +43,14 @@ impl Origin {
         match self {
             Self::Hub(task) => task.client(),
             Self::Call { client, .. } => client,
+        }
+    }
+
+    /// The principal who asked first; empty on a hub without identities.
+    pub(crate) fn on_behalf_of(&self) -> &str {
+        match self {
+            Self::Hub(task) => task.on_behalf_of(),
+            Self::Call { on_behalf_of, .. } => on_behalf_of,
         }
     }
 
@@ -65,12 +75,14 @@ impl Origin {
             Self::Hub(task) => task.hand_over(sent).await,
             Self::Call {
                 client,
+                on_behalf_of,
                 trace,
                 context_id,
                 ..
             } => {
                 let delegation = Delegation::of(sent)
                     .context_id(context_id)
+                    .on_behalf_of(on_behalf_of)
                     .metadata("correlation_id", trace.trace_id())
                     .trace(trace.at_span(span_of(&sent.message_id)));
                 client.hand_over(delegation, false).await

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
+use agenthub_access::Identities;
 use agenthub_sdk::{durable::SpanSink, model::LanguageModel, runs::Journal};
 use async_trait::async_trait;
 
@@ -41,6 +42,8 @@ pub struct Settings {
     pub instance_id: Option<String>,
     /// Collector of the spans of runs; they are dropped if not given.
     pub spans: Option<Arc<dyn SpanSink>>,
+    /// Identities, and Cortex's namespace, by which agents are left out to which a principal may not send; the hub alone decides if not given.
+    pub identities: Option<(Identities, String)>,
     /// The journals of other agents, whose runs are shown beside Cortex's own; none if not given.
     pub others: Option<Arc<dyn Others>>,
 }
@@ -79,6 +82,7 @@ impl Settings {
             journal: None,
             instance_id: None,
             spans: None,
+            identities: None,
             others: None,
         }
     }

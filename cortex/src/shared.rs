@@ -24,6 +24,7 @@ use crate::{
     live::{LiveRuns, WatchedJournal},
     orchestrator::Past,
     origin::CORTEX,
+    principal::{may_send, sees_all_runs},
     roster::Roster,
 };
 
@@ -144,11 +145,21 @@ impl Shared {
         known.conversation.join(words)
     }
 
-    /// The agents that are here, Cortex not among them.
-    pub(crate) fn present(&self, client: &Client) -> Vec<Present> {
+    /// True if work may be handed to the agent on behalf of the principal, as far as is known here.
+    pub(crate) fn may_send(&self, principal: &str, agent: &str) -> bool {
+        may_send(self.settings.identities.as_ref(), principal, agent)
+    }
+
+    /// True if the principal may see the runs of others.
+    pub(crate) fn sees_all_runs(&self, principal: &str) -> bool {
+        sees_all_runs(self.settings.identities.as_ref(), principal)
+    }
+
+    /// The agents that are here and that the principal may send to, Cortex not among them.
+    pub(crate) fn present(&self, client: &Client, principal: &str) -> Vec<Present> {
         let cards = client.directory().present().into_iter();
         cards
-            .filter(|card| card.name != CORTEX)
+            .filter(|card| card.name != CORTEX && self.may_send(principal, &card.name))
             .map(|card| Present {
                 topics: self.roster.topics(&card.name),
                 card,

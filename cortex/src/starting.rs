@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use agenthub_sdk::{
-    Agent, Error as HubError,
+    Agent, Error as HubError, Message,
     durable::BeginError,
+    proto::agenthub::AgentEventMetadata,
     runs::{
         RunEvent, RunId,
         journal::{self, Filter, State},
@@ -19,6 +20,7 @@ use crate::{
     live::{Active, Begun, Coming, Place, Stage, StartError},
     orchestrator::{capabilities, inputs},
     origin::CORTEX,
+    principal::{is_of, thread_of},
 };
 
 /// Deadline for an answer of the journal.
@@ -101,7 +103,9 @@ impl Handle {
             return Ok(None);
         }
         self.suits_the_agents(&asked.brief).await?;
-        self.take_thread(&coming.thread, run).await.map(Some)
+        self.take_thread(&asked.on_behalf_of, &coming.thread, run)
+            .await
+            .map(Some)
     }
 
     /// Checks the brief by the cards of the known agents, here or away: somebody offers what a person has to allow, and takes the material
@@ -164,18 +168,24 @@ impl Handle {
     }
 
     /// Makes the run the active one of its thread: in this process, and among the runs of the journal that are not over.
-    async fn take_thread(&self, thread: &str, run: &RunId) -> Result<Active, StartError> {
+    async fn take_thread(
+        &self,
+        principal: &str,
+        thread: &str,
+        run: &RunId,
+    ) -> Result<Active, StartError> {
         let busy = |other: RunId| StartError::ThreadBusy {
             thread: thread.to_owned(),
             run: other,
         };
         let live = self.live();
-        let active = match live.hold_thread(thread, run) {
+        let own = &thread_of(principal, thread);
+        let active = match live.hold_thread(own, run) {
             Ok(active) => active,
             // Another process may have ended it.
             Err(other) if self.has_ended(thread, &other).await? => {
                 live.is_over(&other);
-                live.hold_thread(thread, run).map_err(busy)?
+                live.hold_thread(own, run).map_err(busy)?
             }
             Err(other) => return Err(busy(other)),
         };
@@ -183,11 +193,12 @@ impl Handle {
             owner: Some(CORTEX.to_owned()),
             thread: Some(thread.to_owned()),
             states: vec![State::Working],
-            limit: 2,
+            limit: MAX_THREAD,
             ..Filter::default()
         };
         let at_work = answered(timeout(ANSWER, self.journal().list(&filter)).await)?;
-        match at_work.into_iter().find(|listed| listed.run != *run) {
+        let mut others = at_work.into_iter().filter(|listed| listed.run != *run);
+        match others.find(|listed| is_of(principal, listed)) {
             Some(other) => Err(busy(other.run)),
             None => Ok(active),
         }
@@ -206,6 +217,24 @@ impl Handle {
         Ok(ended.iter().any(|listed| listed.run == *run))
     }
 
+    /// Begins the run that Cortex's agent makes of this message, such as a fork of one of its runs.
+    ///
+    /// # Errors
+    ///
+    /// [`StartError::Refused`] with the reason why there is none, [`StartError::Conflict`], [`StartError::Unavailable`].
+    pub async fn begin_of(
+        &self,
+        message: Message,
+        routing: AgentEventMetadata,
+    ) -> Result<(), StartError> {
+        match self.starter.begin(message, routing).await {
+            Ok(_) => Ok(()),
+            Err(BeginError::Refused(why)) => Err(StartError::Refused(why)),
+            Err(BeginError::Hub(error)) => Err(error.into()),
+            Err(error) => Err(StartError::Unavailable(error.to_string())),
+        }
+    }
+
     /// Has Cortex's agent begin the run.
     async fn begin(&self, run: &RunId, coming: &Coming) -> Result<(), StartError> {
         let (message, routing) = coming.asked.message(coming.task_id);
@@ -220,6 +249,7 @@ impl Handle {
                 run: run.clone(),
             },
             (BeginError::Refused(why), _) => StartError::Refused(why),
+            (BeginError::Hub(error), _) => error.into(),
             (error, _) => StartError::Unavailable(error.to_string()),
         })
     }

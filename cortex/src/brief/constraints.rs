@@ -15,6 +15,8 @@ use super::{
 const ALL: &str = "*";
 /// Likeness of two names of which one may be meant by the other.
 const ALIKE: f64 = 0.85;
+/// Bytes of a name that is compared with others, at most.
+const LONGEST: usize = 100;
 
 /// Constraints that a run must keep to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -141,7 +143,11 @@ impl Constraints {
         };
         let named = &self.approvals[index];
         let likeness = |known: &str| strsim::jaro_winkler(named, known);
-        let close = offered.clone().filter(|known| likeness(known) >= ALIKE);
+        // Comparing takes more than in proportion to the letters.
+        let is_short = named.len() <= LONGEST;
+        let close = offered
+            .clone()
+            .filter(|known| is_short && likeness(known) >= ALIKE);
         let close = close.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
         let help = match close {
             Some(close) => format!("did you mean {close}?"),

@@ -10,6 +10,8 @@ use super::{ACCEPTANCE_CRITERIA, Brief, Fault, Faults, Mode};
 
 /// Letters of a name that may be wrong where it is a slip of another.
 const SLIPS: usize = 2;
+/// Fields of a payload, at most: each is compared with all that somebody takes.
+const MAX_FIELDS: usize = 1_000;
 /// A shorter name may be a slip of too many others.
 const SHORTEST_SLIP: usize = 5;
 
@@ -39,6 +41,13 @@ impl Brief {
             Mode::App => true,
             Mode::Chat => self.agent.as_deref() == Some(&*taken.agent),
         };
+        let fields = self.payload.len();
+        if fields > MAX_FIELDS {
+            let why = format!(
+                "has {fields} fields: {MAX_FIELDS} are allowed; put what belongs together into objects"
+            );
+            return Faults::of([Err(Fault::new("payload".to_owned(), why))]);
+        }
         let inputs: Vec<&Taken> = inputs.iter().filter(is_asked).collect();
         let taken = |holder: &str, name: &str, value: &Value| {
             is_taken(&inputs, &self.payload, holder, name, value)
@@ -115,7 +124,13 @@ pub(crate) fn meant<'t>(
         fields.map(|(known, _)| known.as_str())
     });
     let known = known.filter(|known| payload.get(*known).is_none_or(Value::is_null));
-    let slips = known.map(|known| (strsim::osa_distance(&word, &plain(known)), known));
+    // Names of other lengths are no slips, and need not be compared.
+    let letters = word.chars().count();
+    let slips = known.filter_map(|known| {
+        let name = plain(known);
+        let is_near = name.chars().count().abs_diff(letters) <= most;
+        is_near.then(|| (strsim::osa_distance(&word, &name), known))
+    });
     let slips = slips.filter(|(slips, _)| *slips <= most);
     slips
         .min_by_key(|(slips, _)| *slips)
@@ -212,6 +227,22 @@ mod tests {
         ] {
             assert_eq!(of(payload.clone()), None, "{payload}");
         }
+    }
+
+    /// Comparing names must not hold up anybody else.
+    #[test]
+    fn more_fields_than_anybody_writes_are_refused_and_endless_names_are_nobodys_slip() {
+        let fields = |count: usize| {
+            let fields = (0..count).map(|at| (format!("mustInclud{at}"), json!("x")));
+            Value::Object(fields.collect())
+        };
+        let refused = of(fields(20_000)).expect("too many");
+        assert!(
+            refused.contains("has 20000 fields: 1000 are allowed"),
+            "{refused}"
+        );
+        let endless = Value::Object([("a".repeat(300_000), json!("x"))].into_iter().collect());
+        assert_eq!(of(endless), None);
     }
 
     #[test]

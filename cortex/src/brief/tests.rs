@@ -280,3 +280,53 @@ fn an_approval_names_a_capability_that_somebody_offers() {
         )
     );
 }
+
+/// spec: ORC-2.3
+#[test]
+fn files_come_with_a_chat_and_fit_into_a_message() {
+    let with = |mode: &str, files: Value, payload: Value| {
+        check(json!({"objective": "o", "mode": mode, "files": files, "payload": payload}))
+    };
+    let chat = |files: Value| with("chat", files, json!({}));
+    let file = json!({"name": "a.txt", "mimeType": "text/plain", "bytes": "aGk="});
+    assert_eq!(chat(json!([file])), Ok(()));
+    let half = File {
+        name: "half".to_owned(),
+        bytes: vec![0; MAX_FILE_BYTES / 2],
+        ..File::default()
+    };
+    assert_eq!(chat(json!([half, half])), Ok(()));
+    for (answer, fault) in [
+        (
+            with("app", json!([file]), json!({})),
+            "`files` come with what is said in the mode `chat`",
+        ),
+        (
+            chat(json!(vec![&file; 9])),
+            "`files` has 9; at most 8 are taken",
+        ),
+        (
+            chat(json!([half, half, file])),
+            "`files` has 655362 bytes; at most 655360",
+        ),
+        (
+            chat(json!([{"name": " ", "bytes": ""}])),
+            "`files[0].name` is empty",
+        ),
+        (
+            chat(json!([{"name": "a", "bytes": "no base64"}])),
+            "Invalid symbol",
+        ),
+        (
+            with(
+                "chat",
+                json!([file]),
+                json!({"t": "x".repeat(MAX_PAYLOAD_BESIDE_FILES)}),
+            ),
+            "`payload` has 131080 bytes; at most 131072",
+        ),
+    ] {
+        let told = answer.expect_err(fault);
+        assert!(told.contains(fault), "{told}");
+    }
+}

@@ -9,11 +9,12 @@ use serde_json::{Map, Value};
 const MAX_STARTS: usize = 64;
 
 /// The names that a field may have; the first is the one of the schema.
-const FIELDS: [&[&str]; 6] = [
+const FIELDS: [&[&str]; 7] = [
     &["type", "action"],
     &["text", "responseText", "response_text"],
     &["taskType", "task_type"],
     &["targetAgent", "target_agent"],
+    &["words"],
     &["payload", "taskPayload", "task_payload"],
     &["correlationId", "correlation_id"],
 ];
@@ -129,6 +130,10 @@ fn canonical_fields(mut fields: Map<String, Value>) -> Map<String, Value> {
             "chat.response"
         };
         canonical.insert("type".to_owned(), kind.into());
+    }
+    // Words for the user are its text.
+    if canonical["type"] == "chat.response" {
+        canonical.remove("words");
     }
     // A name that is a number is still a name.
     if let Some(Value::Number(number)) = canonical.get("correlationId") {

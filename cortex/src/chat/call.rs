@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use agenthub_access::Caller;
 use agenthub_proto::{
     cortex::{ChatRequest, Frame as Wire},
     trace::TraceContext,
 };
 use agenthub_sdk::{
-    Client,
+    Client, Error as HubError,
     durable::Spans,
+    internal::charge,
     runs::{
-        Budget, Command, DriveError, Driver, RunId, RunStarted, Strategy, World,
+        Budget, Command, DriveError, Driver, RunId, RunStarted, Spent, Strategy, World,
         journal::MemoryJournal,
     },
 };
@@ -22,7 +24,8 @@ use tokio::{
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
-use tonic::{Request, Status};
+use tonic::{Code, Request, Status};
+use tonic_types::{ErrorDetails, StatusExt as _};
 use uuid::Uuid;
 
 use super::{
@@ -60,6 +63,8 @@ pub(crate) fn begin(
         .and_then(|t| t.to_str().ok())
         .unwrap_or_default();
     let above = TraceContext::parse_or_start(traceparent);
+    let caller = Caller::of_request(request.extensions());
+    let user = user(&caller);
     let ChatRequest { text, context_id } = request.into_inner();
     check(&text, &context_id)?;
     let context_id = match context_id.is_empty() {
@@ -67,7 +72,7 @@ pub(crate) fn begin(
         false => context_id,
     };
     let key = Key {
-        user: String::new(),
+        user,
         context_id: context_id.clone(),
     };
     shared
@@ -79,6 +84,7 @@ pub(crate) fn begin(
         turn: shared.join(key, &text),
         origin: Origin::Call {
             client: client.clone(),
+            on_behalf_of: caller.named().unwrap_or_default().to_owned(),
             trace: above.child(),
             context_id: context_id.clone(),
             gone: gone.clone(),
@@ -90,6 +96,14 @@ pub(crate) fn begin(
     let (frames, receiver) = mpsc::channel(MAX_WAITING);
     shared.keep(call.run(frames, gone));
     Ok(ReceiverStream::new(receiver))
+}
+
+/// The owner of the conversation: the principal, so that nobody goes on with that of another; everybody's on a hub without identities.
+fn user(caller: &Caller) -> String {
+    match caller.is_anonymous() {
+        true => String::new(),
+        false => caller.principal.clone(),
+    }
 }
 
 // A `Status` is what the service speaks.
@@ -134,8 +148,41 @@ impl Call {
             .correlation_id(&self.origin.trace().trace_id())
     }
 
-    /// Drives the turn to its end. When the caller is gone, the turn is cancelled.
+    /// Runs the turn, if the quotas of its caller leave anything of the day, and has it count for them.
     async fn run(self, frames: mpsc::Sender<Result<Wire, Status>>, gone: CancellationToken) {
+        let client = self.origin.client().clone();
+        let principal = self.origin.on_behalf_of().to_owned();
+        let left = match &*principal {
+            "" => (None, None),
+            principal => match charge(&client, principal, Spent::default()).await {
+                Ok(left) => left,
+                Err(error) => {
+                    let _ = frames.send(Err(refused(&error))).await;
+                    return;
+                }
+            },
+        };
+        let budget = Budget {
+            tokens: left.0,
+            cost_micros: left.1,
+            ..Budget::default()
+        };
+        let spent = self.drive(budget, frames, gone).await;
+        if !principal.is_empty()
+            && spent != Spent::default()
+            && let Err(error) = charge(&client, &principal, spent).await
+        {
+            tracing::warn!(principal, %error, "what a chat turn used is not counted");
+        }
+    }
+
+    /// Drives the turn to its end, and says what it used. When the caller is gone, the turn is cancelled.
+    async fn drive(
+        self,
+        budget: Budget,
+        frames: mpsc::Sender<Result<Wire, Status>>,
+        gone: CancellationToken,
+    ) -> Spent {
         let (view, projector) = frame_feed::open();
         let id = Uuid::now_v7().to_string();
         let run = RunId::new(&*id);
@@ -145,7 +192,9 @@ impl Call {
         let world = world.told(spans);
         let (commands, commanded) = watch::channel(Command::Go);
         let thread = self.context_id.clone();
-        let driven = drive(run, json!(input), thread, Arc::new(world), commanded);
+        let world = Arc::new(world);
+        let told = Arc::clone(&world);
+        let driven = drive(run, (json!(input), thread, budget), world, commanded);
 
         let shown = async {
             let mut sink = CallSink(frames.clone());
@@ -172,14 +221,31 @@ impl Call {
         if let Err(error) = driven {
             tracing::warn!(%error, "a chat turn broke off");
         }
+        told.spent()
     }
+}
+
+/// The status of a turn that does not begin.
+fn refused(error: &HubError) -> Status {
+    let HubError::OverQuota {
+        reason,
+        retry_after,
+    } = error
+    else {
+        return Status::unavailable(error.to_string());
+    };
+    let mut details = ErrorDetails::new();
+    if let Some(after) = retry_after {
+        details.set_retry_info(Some(*after));
+    }
+    details.add_quota_failure_violation("the caller", reason);
+    Status::with_error_details(Code::ResourceExhausted, reason, details)
 }
 
 /// Its journal is in memory, as the caller is gone with this process.
 async fn drive(
     run: RunId,
-    input: Value,
-    thread: String,
+    (input, thread, budget): (Value, String, Budget),
     world: Arc<ChatWorld>,
     commands: watch::Receiver<Command>,
 ) -> Result<(), DriveError> {
@@ -189,7 +255,7 @@ async fn drive(
         input,
         thread,
         origin: Value::Null,
-        budget: Budget::default(),
+        budget,
         deadline_ms: None,
         at_ms: world.now_ms(),
     };
@@ -204,5 +270,23 @@ struct CallSink(mpsc::Sender<Result<Wire, Status>>);
 impl FrameSink for CallSink {
     async fn show(&mut self, _: &Frame, wire: Wire) -> bool {
         self.0.send(Ok(wire)).await.is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agenthub_access::{Namespace, Policy};
+
+    use super::*;
+
+    #[test]
+    fn conversations_belong_to_their_principals() {
+        let named = |name: &str| {
+            let principal = name.parse().expect("a name");
+            Policy::default().caller(&principal, &Namespace::default(), &["user".to_owned()], &[])
+        };
+        assert_eq!(user(&named("alice")), "alice");
+        assert_ne!(user(&named("alice")), user(&named("bob")));
+        assert_eq!(user(&Caller::anonymous()), "");
     }
 }

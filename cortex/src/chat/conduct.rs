@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use agenthub_sdk::{
     Failure, Reply, TaskContext,
-    durable::{Beginning, Conductor, Identity},
-    proto::a2a::{Message, Part, part},
+    durable::{Beginning, Conductor, ForkChanges, Identity},
+    proto::a2a::{FilePart, Message, Part},
     runs::{Budget, RunId, RunOutcome, Strategy, World},
 };
 use serde_json::{Value, json};
@@ -21,6 +21,7 @@ use super::{
 use crate::{
     asked::Asked,
     origin::{Origin, context_of, response},
+    principal::owner_of,
     settings::Settings,
     shared::Shared,
 };
@@ -33,22 +34,15 @@ pub(crate) struct Chats(pub(crate) Arc<Shared>);
 
 fn key(task: &TaskContext) -> Key {
     Key {
-        user: task.sender().to_owned(),
+        user: owner_of(task),
         context_id: context_of(task),
     }
 }
 
-/// Everything of a message that is no text, in order. Files are not read: a mark stands for each.
-fn attached(message: &Message) -> impl Iterator<Item = Value> {
-    let parts = message.content.iter();
-    parts.filter_map(|part| match &part.part {
-        Some(part::Part::File(file)) => {
-            let told = [&*file.name, &*file.mime_type].into_iter();
-            let told: Vec<&str> = told.filter(|text| !text.is_empty()).collect();
-            Some(format!("[a file left out: {}]", told.join(", ")).into())
-        }
-        _ => part.as_data(),
-    })
+/// The files of a message, as the model is told of them: nobody reads them but the agents that are asked.
+fn files(message: &Message) -> impl Iterator<Item = Value> {
+    let files = message.content.iter().filter_map(Part::as_file);
+    files.map(FilePart::described)
 }
 
 /// Input of a turn.
@@ -57,12 +51,24 @@ pub(crate) fn input(words: String, attached: Vec<Value>, settings: &Settings) ->
     Input {
         words,
         attached,
+        files: Vec::new(),
         longest: history::longest(settings.history_tokens),
         max_rounds: settings.max_rounds,
         delegation_ms: u64::try_from(delegation_ms).unwrap_or(u64::MAX),
         takes_prose: true,
         calls_tools: settings.model.calls_tools(),
         refused: None,
+    }
+}
+
+/// Refuses other instructions for a fork.
+pub(crate) fn no_instructions(changes: &ForkChanges) -> Result<(), Failure> {
+    match changes.instructions {
+        Some(_) => {
+            let why = "Cortex's instructions are those of this program: say it in the input";
+            Err(Failure::rejected(why).at("instructions"))
+        }
+        None => Ok(()),
     }
 }
 
@@ -83,14 +89,17 @@ impl Conductor for Chats {
         if !inbox::is_answered(task.message(), &task.routing().to_agent_id) {
             return Err(Failure::rejected("it asks Cortex for nothing"));
         }
-        let is_empty = task.text().trim().is_empty() && attached(task.message()).next().is_none();
+        let message = task.message();
+        let comes_alone = message.data().next().is_none() && message.files().next().is_none();
+        let is_empty = task.text().trim().is_empty() && comes_alone;
         let refused = match is_empty {
             true => Some(NOTHING_SAID.to_owned()),
             false => self.0.has_room(&key(task)).err().map(|r| r.to_string()),
         };
-        let attached = bounded(attached(task.message()));
+        let attached = bounded(message.data());
         let input = Input {
             refused,
+            files: bounded(files(message)),
             ..input(task.text(), attached, &self.0.settings)
         };
         let asked = Asked::of(task.message());
@@ -101,6 +110,24 @@ impl Conductor for Chats {
                 ..Budget::default()
             },
         })
+    }
+
+    fn fork(&self, recorded: Value, changes: &ForkChanges) -> Result<Value, Failure> {
+        no_instructions(changes)?;
+        let mut input: Input = serde_json::from_value(recorded).map_err(|error| {
+            Failure::rejected(format!("the turn's input cannot be read: {error}"))
+        })?;
+        if let Some(given) = &changes.input {
+            let words = given.as_str().filter(|words| !words.trim().is_empty());
+            let words = words.ok_or_else(|| {
+                Failure::rejected(
+                    "the input of a turn is what is said, as a text that is not empty",
+                )
+                .at("input")
+            })?;
+            words.clone_into(&mut input.words);
+        }
+        Ok(json!(input))
     }
 
     fn identity(&self) -> Identity {
@@ -119,7 +146,8 @@ impl Conductor for Chats {
         let turn = self.0.join(key(task), &task.text());
         let origin = Origin::Hub(task.clone());
         let shared = Arc::clone(&self.0);
-        Arc::new(ChatWorld::new(shared, origin, message_id, turn, view))
+        let world = ChatWorld::new(shared, origin, message_id, turn, view);
+        Arc::new(world.asking(task.model_of_run(&self.0.settings.model)))
     }
 
     fn reply(&self, task: &TaskContext, outcome: &RunOutcome) -> Result<Reply, Failure> {
@@ -145,29 +173,26 @@ impl Conductor for Chats {
 
 #[cfg(test)]
 mod tests {
-    use agenthub_sdk::proto::a2a::{FilePart, Role};
+    use agenthub_sdk::proto::a2a::{Role, file_part, part};
 
     use super::*;
 
     /// spec: ORC-2.3
     #[test]
-    fn files_are_marked_among_what_is_attached() {
+    fn the_model_is_told_of_files_and_never_what_is_in_them() {
         let mut message = Message::new(Role::User, "look at this");
         message.content.push(Part {
             part: Some(part::Part::File(FilePart {
                 name: "plan.pdf".into(),
                 mime_type: "application/pdf".into(),
-                file: None,
+                file: Some(file_part::File::FileWithBytes(b"secret".to_vec())),
             })),
             ..Part::default()
         });
         message.content.push(Part::data(&json!({"a": 1})));
         assert_eq!(
-            attached(&message).collect::<Vec<_>>(),
-            [
-                json!("[a file left out: plan.pdf, application/pdf]"),
-                json!({"a": 1})
-            ]
+            files(&message).collect::<Vec<_>>(),
+            [json!({"name": "plan.pdf", "mimeType": "application/pdf", "bytes": 6})]
         );
     }
 }

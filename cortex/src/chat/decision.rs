@@ -74,6 +74,8 @@ pub(crate) struct TaskRequest {
     pub(crate) task_type: String,
     /// A present agent.
     pub(crate) target: String,
+    /// The part of the user's words that the agent gets; all of them if `None`.
+    pub(crate) words: Option<String>,
     /// Input of the agent beside the user's words.
     pub(crate) payload: Option<Map<String, Value>>,
     /// Unique in the decision.
@@ -225,6 +227,7 @@ fn one(action: &Value, agents: &[Candidate]) -> Result<Action, String> {
             Ok(Action::Delegate(TaskRequest {
                 task_type: task_type(&text("taskType"), agent)?,
                 target: agent.id.clone(),
+                words: action["words"].as_str().map(str::to_owned),
                 payload: action["payload"].as_object().cloned(),
                 correlation_id: text("correlationId"),
             }))

@@ -260,6 +260,7 @@ mod tests {
         TaskRequest {
             task_type: "t".to_owned(),
             target: "a".to_owned(),
+            words: None,
             payload: None,
             correlation_id: "1".to_owned(),
         }

@@ -50,6 +50,8 @@ pub(crate) struct Prompt<'a> {
     pub(crate) words: &'a str,
     /// The structured parts of what the user says.
     pub(crate) attached: &'a [Value],
+    /// The files that came along, as they are told of.
+    pub(crate) files: &'a [Value],
     /// Answers to the user in this turn.
     pub(crate) answers: &'a [String],
     /// Results that came back in this turn.
@@ -134,10 +136,12 @@ impl Prompt<'_> {
     /// The user's words, and what is attached to them.
     fn said(&self) -> PromptMessage {
         let mut parts = vec![PromptPart::Text(self.words.to_owned())];
-        parts.extend(self.attached.iter().map(|value| PromptPart::Data {
-            label: "attached".to_owned(),
-            value: value.clone(),
-        }));
+        for (label, values) in [("attached", self.attached), ("file", self.files)] {
+            parts.extend(values.iter().map(|value| PromptPart::Data {
+                label: label.to_owned(),
+                value: value.clone(),
+            }));
+        }
         PromptMessage::new(PromptRole::User, parts)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agenthub_sdk::{
     Failure, TaskContext,
-    durable::{Beginning, Conductor},
+    durable::{Beginning, Conductor, ForkChanges},
     runs::{
         DelegationResult, Effect, Facts, Handoff, Next, RunId, RunOutcome, Shortfall, Step, StepId,
         StepResult, Strategy, World, plan::Offer,
@@ -19,7 +19,7 @@ use crate::{
     orchestrator::{
         Input, RunWorld, asked, beginning,
         kept::{Offered, PlanningContext, Query},
-        misfit,
+        misfit, of_fork,
     },
     shared::Shared,
 };
@@ -57,6 +57,7 @@ impl Strategy for ProxiedChat {
         let mut handoff = Handoff {
             agent,
             text: input.brief.objective,
+            files: input.has_files,
             ..Handoff::default()
         };
         let look = Step::new("look", Effect::Look(json!(Query::default())));
@@ -177,6 +178,10 @@ impl Conductor for ProxiedChats {
             return Err(Failure::rejected("the brief names no agent to talk with"));
         }
         Ok(beginning(&input))
+    }
+
+    fn fork(&self, recorded: Value, changes: &ForkChanges) -> Result<Value, Failure> {
+        of_fork(recorded, changes)
     }
 
     fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World> {

@@ -48,12 +48,20 @@ fn said<'a>(tasks: &'a [Task], user: &'a str) -> impl Iterator<Item = (String, S
     tasks
         .iter()
         .rev()
-        .filter(move |task| task.requester() == user && task.assignee() == CORTEX)
+        .filter(move |task| owner(task) == user && task.assignee() == CORTEX)
         .filter_map(|task| {
             let words = task.history.iter().find(|m| m.role() != Role::Agent)?;
             let answer = Outcome::of(task).message?;
             Some((words.text(), answer.text()))
         })
+}
+
+/// The owner of a task: the principal who asked first; its requester on a hub without identities.
+fn owner(task: &Task) -> &str {
+    match task.on_behalf_of() {
+        "" => task.requester(),
+        principal => principal,
+    }
 }
 
 #[cfg(test)]
@@ -88,6 +96,12 @@ mod tests {
             task("cortex", "agent_echo", "first", "Echo: first"),
             task("ann", "cortex", "first", "1"),
         ];
+        // What a gateway asks for is its callers'.
+        let mut asked = task("ann", "cortex", "theirs", "?");
+        let metadata = asked.metadata.get_or_insert_default();
+        let principal = json::to_value(&"bob".into());
+        metadata.fields.insert("on_behalf_of".to_owned(), principal);
+        let tasks = [&tasks[..], &[asked]].concat();
         let said: Vec<_> = said(&tasks, "ann").collect();
         let pair = |words: &str, answer: &str| (words.to_owned(), answer.to_owned());
         assert_eq!(said, [pair("first", "1"), pair("second", "2")]);

@@ -186,6 +186,7 @@ impl Rounds<'_> {
             history: &seen.history,
             words: &shorten(&self.input.words, self.input.longest),
             attached: &self.input.attached,
+            files: &self.input.files,
             answers: &self.answers,
             results: &self.results,
             running: &seen.running,
@@ -224,11 +225,16 @@ impl Rounds<'_> {
 
     fn handoff(&self, task: &TaskRequest) -> Handoff {
         let correlation_id = task.correlation_id.as_str().into();
+        let all = &self.input.words;
+        // Nobody is told that the user said what the user did not say.
+        let part = task.words.as_ref().map(|part| part.trim());
+        let part = part.filter(|part| !part.is_empty() && all.contains(part));
         Handoff {
             agent: task.target.clone(),
             capability: task.task_type.clone(),
-            text: self.input.words.clone(),
+            text: part.unwrap_or(all).to_owned(),
             payload: task.payload.clone().map(Value::Object),
+            files: !self.input.files.is_empty(),
             metadata: [("correlation_id".to_owned(), correlation_id)]
                 .into_iter()
                 .collect(),

@@ -11,10 +11,10 @@ use std::{
 use agenthub_proto::a2a::AgentCard;
 use agenthub_sdk::{
     durable::Spans,
-    model::{Completion, Request, ToolCall},
+    model::{Completion, LanguageModel, Request, ToolCall},
     runs::{
         DelegationResult, EffectFailure, RunEvent, RunOutcome, SentHandoff, Spent, StepContext,
-        StepRequest, ToolOutput, World, journal::Entry,
+        StepRequest, StepResult, ToolOutput, World, journal::Entry,
     },
 };
 use async_trait::async_trait;
@@ -47,6 +47,8 @@ const AGAIN_MS: u64 = 1_000;
 #[derive(Debug)]
 pub(crate) struct ChatWorld {
     shared: Arc<Shared>,
+    /// The model that is asked.
+    model: Arc<dyn LanguageModel>,
     origin: Origin,
     /// The message that is answered.
     message_id: String,
@@ -54,6 +56,8 @@ pub(crate) struct ChatWorld {
     view: View,
     projection: Mutex<Projection>,
     has_ended: AtomicBool,
+    /// Use of models by the turn itself, without that of agents.
+    own: Mutex<Spent>,
     /// Spans of the turn, where nobody else records them.
     spans: Option<Spans>,
 }
@@ -67,6 +71,7 @@ impl ChatWorld {
         view: View,
     ) -> Self {
         Self {
+            model: Arc::clone(&shared.settings.model),
             shared,
             origin,
             message_id,
@@ -74,8 +79,14 @@ impl ChatWorld {
             view,
             projection: Mutex::default(),
             has_ended: AtomicBool::new(false),
+            own: Mutex::default(),
             spans: None,
         }
+    }
+
+    /// Asks this model.
+    pub(crate) fn asking(self, model: Arc<dyn LanguageModel>) -> Self {
+        Self { model, ..self }
     }
 
     /// Tells of the turn here.
@@ -84,6 +95,11 @@ impl ChatWorld {
             spans: Some(spans),
             ..self
         }
+    }
+
+    /// Use of models by the turn itself.
+    pub(crate) fn spent(&self) -> Spent {
+        *self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn projection(&self) -> MutexGuard<'_, Projection> {
@@ -111,9 +127,11 @@ impl ChatWorld {
             async { while directory.get(CORTEX).is_none() && changed.changed().await.is_ok() {} };
         // Without it, nobody is here.
         let _ = timeout(INTRODUCTION, introduced).await;
-        let present = self.shared.present(client);
+        let principal = self.origin.on_behalf_of();
+        let present = self.shared.present(client, principal);
         let here: Vec<&AgentCard> = present.iter().map(|agent| &*agent.card).collect();
-        let known = directory.all();
+        let mut known = directory.all();
+        known.retain(|entry| self.shared.may_send(principal, &entry.card.name));
         let away = known.iter().filter(|entry| !entry.online);
         let away: Vec<&AgentCard> = away.map(|entry| &*entry.card).collect();
         TurnContext {
@@ -180,7 +198,7 @@ impl World for ChatWorld {
                 let frame = self.projection().piece(text);
                 self.view.show(frame);
             };
-            ask(&*settings.model, settings.model_timeout, request, show).await
+            ask(&*self.model, settings.model_timeout, request, show).await
         };
         tokio::select! {
             biased;
@@ -235,6 +253,15 @@ impl World for ChatWorld {
             spans.tell(entry, again);
         }
         self.note(&entry.event, again);
+        if let RunEvent::StepEnded {
+            result: StepResult::ModelAnswered(_),
+            spent: Some(spent),
+            ..
+        } = &entry.event
+        {
+            let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+            *own = own.plus(*spent);
+        }
         let frames = self.projection().of(&entry.event);
         match again {
             true => frames.iter().for_each(|_| self.view.skip()),

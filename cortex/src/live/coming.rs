@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use agenthub_sdk::runs::RunId;
+use agenthub_sdk::{Error as HubError, Failure, runs::RunId};
 use tokio::{
     sync::watch,
     time::{Instant, timeout_at},
@@ -78,10 +78,37 @@ pub enum StartError {
     },
     /// Cortex does not take the run.
     #[error("{0}")]
-    Refused(String),
+    Refused(Failure),
+    /// A quota of the principal is used up.
+    #[error("{reason}")]
+    OverQuota {
+        /// The quota, and when to come back.
+        reason: String,
+        /// Time after which there is room, if that is known.
+        retry_after: Option<Duration>,
+    },
+    /// The hub has another message under its id.
+    #[error("{0}")]
+    Conflict(String),
     /// Not possible at the moment.
     #[error("{0}")]
     Unavailable(String),
+}
+
+impl From<HubError> for StartError {
+    fn from(error: HubError) -> Self {
+        match error {
+            HubError::OverQuota {
+                reason,
+                retry_after,
+            } => Self::OverQuota {
+                reason,
+                retry_after,
+            },
+            HubError::Conflict(why) => Self::Conflict(why),
+            error => Self::Unavailable(error.to_string()),
+        }
+    }
 }
 
 /// The place of a run among those that come, until this is dropped.
@@ -234,6 +261,7 @@ mod tests {
             brief: Brief::default(),
             key: Some("k".to_owned()),
             resumes: None,
+            on_behalf_of: String::new(),
             trace: None,
         }
     }
@@ -249,7 +277,7 @@ mod tests {
             .expect("there is room");
         assert!(none.is_none(), "it comes already");
         assert_eq!(live.all_coming().len(), 1);
-        let refused = StartError::Refused("no".to_owned());
+        let refused = StartError::Refused(Failure::rejected("no"));
         place.expect("it is the first").end(Err(refused.clone()));
         assert_eq!(first.begun().await, Err(refused.clone()));
         assert_eq!(second.over().await, Err(refused));

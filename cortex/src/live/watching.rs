@@ -79,7 +79,7 @@ impl JournalDecorator for WatchedJournal {
         run: &RunId,
         owner: &str,
         claim: Claim<'_>,
-        first: Option<&RunEvent>,
+        first: &[RunEvent],
     ) -> Result<OpenedRun, JournalError> {
         let opened = self.journal.open(run, owner, claim, first).await?;
         self.live.written(run, opened.last);
@@ -138,7 +138,7 @@ mod tests {
         let mut watched = live.watch(&run);
         let began = Instant::now();
         let write = async {
-            let opened = journal.open(&run, "o", CLAIM, Some(&started())).await;
+            let opened = journal.open(&run, "o", CLAIM, &[started()]).await;
             opened.expect("it is new").epoch
         };
         let ((), epoch) = tokio::join!(watched.more_than(0), write);
@@ -173,7 +173,7 @@ mod tests {
             live: live.clone(),
         });
         let (run, other) = (RunId::new("r"), RunId::new("s"));
-        let opened = journal.open(&run, "o", CLAIM, Some(&started())).await;
+        let opened = journal.open(&run, "o", CLAIM, &[started()]).await;
         let held = live.hold_thread("t", &run).expect("it is free");
         assert!(live.hold_thread("t", &other).is_err());
         let end = RunEvent::Ended {

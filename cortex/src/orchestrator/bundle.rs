@@ -74,7 +74,8 @@ pub(super) fn bundle(
     let issues = verdicts.reviews.iter().flat_map(|review| &review.issues);
     let mut quality = Map::new();
     let mut put = |name: &str, value: Value| quality.insert(name.to_owned(), value);
-    put("score", json!(verdicts.score()));
+    // A score is of something that was made.
+    put("score", json!(verdicts.score().filter(|_| closing.is_made)));
     put("threshold", json!(constraints.quality_threshold()));
     put("met", closing.explanation.is_none().into());
     put("made", closing.is_made.into());
@@ -102,8 +103,17 @@ pub(super) fn bundle(
     json!({
         "result": result,
         "quality": quality,
-        "acceptance-report": report,
+        "acceptance-report": if closing.is_made { report } else { unfulfilled(report) },
     })
+}
+
+/// The report where nothing was made: nothing is there that could meet a criterion.
+fn unfulfilled(mut report: Vec<Value>) -> Vec<Value> {
+    for line in &mut report {
+        line["verdict"] = "not_checked".into();
+        line["evidence"] = "nothing was made".into();
+    }
+    report
 }
 
 /// The reviews with their checks, of the latest ones as many as there is room for.

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use agenthub_sdk::{
     Failure, Reply, TaskContext,
-    durable::{Beginning, Conductor, Identity},
+    durable::{Beginning, Conductor, ForkChanges, Identity},
     proto::a2a::{Message, Part, Role},
     runs::{Budget, RunId, RunOutcome, Strategy, World},
 };
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{kept::Input, specialists, strategy::Orchestrator, world::RunWorld};
 use crate::{
@@ -17,6 +17,7 @@ use crate::{
     brief::{Brief, Mode},
     chat::conduct,
     origin::context_of,
+    principal::thread_of,
     shared::Shared,
 };
 
@@ -56,8 +57,10 @@ pub(crate) fn asked(shared: &Shared, task: &TaskContext, mode: Mode) -> Result<I
         Mode::App => brief.with_payload_held_to(),
         Mode::Chat => brief,
     };
+    let has_files = !brief.files.is_empty();
     let thread = context_of(task);
-    if let Err(other) = shared.live().hold_thread(&thread, &task.run_id()) {
+    let own = thread_of(task.on_behalf_of(), &thread);
+    if let Err(other) = shared.live().hold_thread(&own, &task.run_id()) {
         let why = format!(
             "the run {other} is active in the thread {thread}: wait for its end, or cancel it"
         );
@@ -68,8 +71,10 @@ pub(crate) fn asked(shared: &Shared, task: &TaskContext, mode: Mode) -> Result<I
         brief: Brief {
             series: brief.series.clone().or_else(|| Some(thread.clone())),
             thread_id: Some(thread),
+            files: Vec::new(),
             ..brief
         },
+        has_files,
         run: task.run_id().to_string(),
         resumes: kept.and_then(|asked| asked.resumes),
         handoff_ms: u64::try_from(handoff_ms).unwrap_or(u64::MAX),
@@ -108,6 +113,30 @@ pub(crate) fn beginning(input: &Input) -> Beginning {
     }
 }
 
+/// Input of a fork: with another payload, if one is given.
+///
+/// # Errors
+///
+/// The reason why there is no fork.
+pub(crate) fn of_fork(recorded: Value, changes: &ForkChanges) -> Result<Value, Failure> {
+    conduct::no_instructions(changes)?;
+    let mut input: Input = serde_json::from_value(recorded)
+        .map_err(|error| Failure::rejected(format!("the run's input cannot be read: {error}")))?;
+    match &changes.input {
+        None => {}
+        Some(Value::Object(payload)) => input.brief.payload = payload.clone(),
+        Some(_) => {
+            let why = "the input of a brief is its payload, an object";
+            return Err(Failure::rejected(why).at("input"));
+        }
+    }
+    input
+        .brief
+        .check()
+        .map_err(|fault| Failure::rejected(format!("the brief: {fault}")).at("input"))?;
+    Ok(json!(input))
+}
+
 impl Conductor for Orchestrations {
     fn strategy(&self) -> &dyn Strategy {
         &Orchestrator
@@ -115,6 +144,10 @@ impl Conductor for Orchestrations {
 
     fn begin(&self, task: &TaskContext) -> Result<Beginning, Failure> {
         Ok(beginning(&asked(&self.0, task, Mode::App)?))
+    }
+
+    fn fork(&self, recorded: Value, changes: &ForkChanges) -> Result<Value, Failure> {
+        of_fork(recorded, changes)
     }
 
     fn identity(&self) -> Identity {

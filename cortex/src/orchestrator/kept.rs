@@ -17,6 +17,9 @@ use crate::brief::Brief;
 pub(crate) struct Input {
     /// The request.
     pub(crate) brief: Brief,
+    /// True if files came with the request. They stay in its message.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) has_files: bool,
     /// The run's id, which its frames carry.
     pub(crate) run: String,
     /// The run that this one goes on from.
@@ -153,7 +156,7 @@ pub struct Work {
     pub(crate) depth: u32,
     /// True if a person refused it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) is_refused: bool,
+    pub is_refused: bool,
     /// True if a stand-in for a model did it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_stand_in: bool,

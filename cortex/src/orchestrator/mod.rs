@@ -11,6 +11,7 @@ mod bundle;
 mod conduct;
 mod criteria;
 mod display;
+mod echoed;
 mod handed_on;
 pub mod handoff;
 pub(crate) mod kept;
@@ -26,7 +27,7 @@ mod strategy;
 mod verdicts;
 mod world;
 
-pub(crate) use conduct::{Orchestrations, asked, beginning};
+pub(crate) use conduct::{Orchestrations, asked, beginning, of_fork};
 pub(crate) use kept::{Input, Review};
 pub use kept::{Reached, WorkState};
 pub(crate) use left_aside::notes_in;

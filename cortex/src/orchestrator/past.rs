@@ -9,7 +9,7 @@ use agenthub_sdk::{
     Client,
     model::PromptMessage,
     runs::{
-        Facts, Journal, RunId, RunOutcome, Strategy,
+        Facts, Journal, RunId, RunOutcome, RunStarted, Strategy,
         journal::{self, Filter, ListedRun, State},
     },
 };
@@ -24,6 +24,7 @@ use super::{
 use crate::{
     chat::{conversation::Key, recall::recall},
     origin::CORTEX,
+    principal::is_of,
 };
 
 /// Strategy of runs that do nothing but keep results of another run: each is over when it has begun.
@@ -71,7 +72,10 @@ impl Past {
     /// Scores of the work of each agent.
     pub(super) async fn records(&self) -> BTreeMap<String, Record> {
         let mut records: BTreeMap<String, Record> = BTreeMap::new();
-        for ended in self.ended(None, Orchestrator.name(), MAX_RUNS).await {
+        for ended in self
+            .ended((None, None), Orchestrator.name(), MAX_RUNS)
+            .await
+        {
             for (agent, score) in &ended.1.scores {
                 let record = records.entry(agent.clone()).or_default();
                 record.sum += score;
@@ -81,13 +85,16 @@ impl Past {
         records
     }
 
-    /// Artifacts that the earlier runs of a thread made, by name; of one name the latest.
-    pub(super) async fn artifacts(&self, thread: &str, but: &RunId) -> Map<String, Value> {
+    /// Artifacts that a principal's earlier runs of a thread made, by name; of one name the latest.
+    pub(super) async fn artifacts(
+        &self,
+        principal: &str,
+        thread: &str,
+        but: &RunId,
+    ) -> Map<String, Value> {
         let mut artifacts = Map::new();
-        for (run, ended) in self
-            .ended(Some(thread), Orchestrator.name(), MAX_THREAD)
-            .await
-        {
+        let of_thread = (Some(principal), Some(thread));
+        for (run, ended) in self.ended(of_thread, Orchestrator.name(), MAX_THREAD).await {
             if run != *but {
                 for (name, value) in &ended.result {
                     artifacts
@@ -121,10 +128,10 @@ impl Past {
         messages.collect()
     }
 
-    /// Settings and their results in the runs of a series, oldest first.
-    pub(super) async fn performance(&self, series: &str) -> Vec<Value> {
+    /// Settings and their results in a principal's runs of a series, oldest first.
+    pub(super) async fn performance(&self, principal: &str, series: &str) -> Vec<Value> {
         let mut results: HashMap<String, Map<String, Value>> = HashMap::new();
-        for (_, ended) in self.ended(None, RESULTS, MAX_RUNS).await {
+        for (_, ended) in self.ended((None, None), RESULTS, MAX_RUNS).await {
             if let Some((run, metrics)) = &ended.results {
                 let known = results.entry(run.clone()).or_default();
                 for (name, value) in metrics {
@@ -133,7 +140,8 @@ impl Past {
             }
         }
         let mut performance = Vec::new();
-        for (run, ended) in self.ended(None, Orchestrator.name(), MAX_RUNS).await {
+        let own = (Some(principal), None);
+        for (run, ended) in self.ended(own, Orchestrator.name(), MAX_RUNS).await {
             if ended.series != series || !ended.learned.is_object() {
                 continue;
             }
@@ -148,16 +156,23 @@ impl Past {
         performance
     }
 
-    /// Progress of a run.
+    /// Progress of a run, of this principal if one is given.
     ///
     /// # Errors
     ///
     /// The reason why that cannot be told, in words for who wants to go on from there.
-    pub(super) async fn reached(&self, run: &str) -> Result<Reached, String> {
+    pub(super) async fn reached(
+        &self,
+        principal: Option<&str>,
+        run: &str,
+    ) -> Result<Reached, String> {
         let facts = self.facts(&RunId::new(run)).await;
         let facts =
             facts.map_err(|error| format!("the run {run} cannot be gone on from: {error}"))?;
-        match facts.started() {
+        let own = |started: &&RunStarted| {
+            principal.is_none_or(|principal| started.on_behalf_of() == principal)
+        };
+        match facts.started().filter(own) {
             // Every run says that it stops before it says that it has.
             Some(_) if facts.ended().is_some() && facts.stopping().is_none() => Err(format!(
                 "the run {run} cannot be gone on from: it is so old that only what came of it is kept"
@@ -169,10 +184,10 @@ impl Past {
         }
     }
 
-    /// The runs of a strategy that are over, latest first.
+    /// The runs of a strategy that are over, latest first: those of a principal and of a thread, if these are given.
     async fn ended(
         &self,
-        thread: Option<&str>,
+        (principal, thread): (Option<&str>, Option<&str>),
         strategy: &str,
         limit: usize,
     ) -> Vec<(RunId, Arc<Ended>)> {
@@ -192,7 +207,8 @@ impl Past {
             }
         };
         let mut all = Vec::new();
-        for listed in listed {
+        let is_meant = |listed: &ListedRun| principal.is_none_or(|name| is_of(name, listed));
+        for listed in listed.into_iter().filter(is_meant) {
             match self.one(&listed).await {
                 Ok(ended) => all.push((listed.run, ended)),
                 Err(error) => {

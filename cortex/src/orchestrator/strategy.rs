@@ -9,6 +9,7 @@
 mod closing;
 mod deciding;
 mod handing_over;
+mod made;
 mod standing;
 
 pub(crate) use closing::scores;

@@ -8,7 +8,7 @@ use agenthub_sdk::{
     durable::HandedOver,
     hub::Directory,
     internal::{ANSWER_ARTIFACT, redacted},
-    model::{Completion, DeltaSink, Request, STAND_IN, ToolCall},
+    model::{Completion, DeltaSink, LanguageModel, Request, STAND_IN, ToolCall},
     runs::{
         Approval, Decision, DelegationResult, EffectFailure, Progress, RunId, RunOutcome,
         SentHandoff, Spent, StepContext, ToolOutput, World, journal::Entry,
@@ -35,6 +35,7 @@ use crate::{
     chat::decision,
     live::Active,
     origin::{CORTEX, context_of},
+    principal::{owner_of, thread_of},
     shared::Shared,
 };
 
@@ -45,6 +46,8 @@ const LOAD: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct RunWorld {
     shared: Arc<Shared>,
+    /// The model that is asked.
+    model: Arc<dyn LanguageModel>,
     task: TaskContext,
     run: RunId,
     mode: Mode,
@@ -55,10 +58,11 @@ pub(crate) struct RunWorld {
 
 impl RunWorld {
     pub(crate) fn new(shared: Arc<Shared>, task: TaskContext, run: RunId, mode: Mode) -> Self {
-        let thread = context_of(&task);
+        let thread = thread_of(task.on_behalf_of(), &context_of(&task));
         Self {
             shown: RunDisplay::new(Arc::clone(&shared), task.clone(), run.clone()),
             active: Mutex::new(shared.live().hold_thread(&thread, &run).ok()),
+            model: task.model_of_run(&shared.settings.model),
             shared,
             task,
             run,
@@ -105,13 +109,19 @@ impl RunWorld {
         let client = self.task.client();
         self.everyone(&client.directory()).await;
         let cards = client.directory().present().into_iter();
-        let cards: Vec<_> = cards.filter(|card| card.name != CORTEX).collect();
+        let principal = self.task.on_behalf_of();
+        let may_send = |agent: &str| self.shared.may_send(principal, agent);
+        let cards: Vec<_> = cards
+            .filter(|card| card.name != CORTEX && may_send(&card.name))
+            .collect();
         let past = self.shared.past();
         let offers = specialists::offers(&cards, &self.open_tasks().await, &past.records().await);
+        let mut known = client.directory().all();
+        known.retain(|entry| may_send(&entry.card.name));
         let seen = PlanningContext {
             offers,
-            away: specialists::away(&client.directory().all()),
-            is_stand_in: self.shared.settings.model.name() == STAND_IN,
+            away: specialists::away(&known),
+            is_stand_in: self.model.name() == STAND_IN,
             ..PlanningContext::default()
         };
         if !query.begins {
@@ -119,13 +129,16 @@ impl RunWorld {
         }
         let thread = context_of(&self.task);
         let reached = match &query.resumes {
-            Some(run) => Some(past.reached(run).await),
+            Some(run) => {
+                let own = (!self.shared.sees_all_runs(principal)).then_some(principal);
+                Some(past.reached(own, run).await)
+            }
             None => None,
         };
         PlanningContext {
-            thread: past.artifacts(&thread, &self.run).await,
-            history: past.said(client, self.task.sender(), &thread).await,
-            performance: past.performance(&query.series).await,
+            thread: past.artifacts(principal, &thread, &self.run).await,
+            history: past.said(client, &owner_of(&self.task), &thread).await,
+            performance: past.performance(principal, &query.series).await,
             unreadable: reached
                 .as_ref()
                 .and_then(|reached| reached.as_ref().err().cloned()),
@@ -234,8 +247,8 @@ impl World for RunWorld {
             let reason = decision::without_words(reason);
             tracing::warn!(run = %self.run, reason, "the orchestrator's proposal is refused");
         }
-        let span = tracing::info_span!("model_call", model = settings.model.name(), run = %self.run, step = %step.key.step);
-        let asked = settings.model.complete(request, DeltaSink::ignored());
+        let span = tracing::info_span!("model_call", model = self.model.name(), run = %self.run, step = %step.key.step);
+        let asked = self.model.complete(request, DeltaSink::ignored());
         let answer = timeout(settings.model_timeout, asked)
             .instrument(span)
             .await;

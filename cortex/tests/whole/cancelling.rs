@@ -1,6 +1,6 @@
 //! A request that is not wanted any more.
 
-use agenthub_sdk::{Failure, model::Scripted, proto::a2a::TaskState};
+use agenthub_sdk::{model::Scripted, proto::a2a::TaskState};
 use tokio::sync::mpsc;
 
 use crate::harness::*;
@@ -10,16 +10,7 @@ async fn cancelling_a_request_cancels_what_it_delegated_and_answers_nothing() {
     let model = Scripted::from_fn(delegating);
     let world = World::new(model.clone()).await;
     let (tell, mut told) = mpsc::channel(2);
-    let agent = worker("agent_a", move |task| {
-        let tell = tell.clone();
-        async move {
-            tell.send("at work").await?;
-            task.cancelled().await;
-            tell.send("cancelled").await?;
-            Err::<String, _>(Failure::cancelled("told to stop"))
-        }
-    });
-    let _agent = world.agent(agent).await;
+    let _agent = world.agent(cancelled("agent_a", tell)).await;
     let ann = world.user("ann").await;
     let mut messages = ann.messages().await;
     let pending = ann.send("c", "agent_a").await;

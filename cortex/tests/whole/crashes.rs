@@ -64,6 +64,7 @@ async fn before_anything_was_done_for_a_run_of_its_own() {
         },
         key: None,
         resumes: None,
+        on_behalf_of: String::new(),
         trace: None,
     };
     let (message, routing) = asked.message(asked.task_id());

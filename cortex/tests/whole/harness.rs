@@ -20,7 +20,7 @@ use agenthub_sdk::{
     },
 };
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::{sync::mpsc, time::timeout};
 use tokio_stream::StreamExt;
 
 /// Nothing in these tests takes this long.
@@ -229,6 +229,19 @@ where
     Agent::worker(Card::new(name, "A worker").skill(skill))
         .on_task_type("work", work)
         .drain_timeout(Duration::from_millis(50))
+}
+
+/// A worker that works until it is cancelled, and tells both.
+pub(crate) fn cancelled(name: &str, tell: mpsc::Sender<&'static str>) -> AgentBuilder {
+    worker(name, move |task| {
+        let tell = tell.clone();
+        async move {
+            tell.send("at work").await?;
+            task.cancelled().await;
+            tell.send("cancelled").await?;
+            Err(Failure::cancelled("told to stop"))
+        }
+    })
 }
 
 /// A model that answers what the function makes of the request, however long that takes.

@@ -1,18 +1,12 @@
-//! What waits for what.
+//! Order of turns: those that wait for others, and those that do not.
 
-use std::{
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-    time::{Duration, Instant},
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use agenthub_sdk::model::Scripted;
-use tokio::{
-    sync::{Barrier, Notify, mpsc},
-    time::sleep,
-};
+use tokio::sync::{Barrier, Notify, mpsc};
 
 use crate::harness::*;
 
@@ -20,20 +14,17 @@ use crate::harness::*;
 #[tokio::test]
 async fn forty_contexts_are_answered_at_the_same_time() {
     const CONTEXTS: usize = 40;
-    const THINKING: Duration = Duration::from_millis(500);
     // Nobody is answered before all have been asked about.
     let all = Arc::new(Barrier::new(CONTEXTS));
     let model = Thinking(move |_| {
         let all = all.clone();
         async move {
             all.wait().await;
-            sleep(THINKING).await;
             respond("ok")
         }
     });
     let world = World::new(model).await;
     let ann = world.user("ann").await;
-    let begun = Instant::now();
     let mut pending = Vec::new();
     for n in 0..CONTEXTS {
         pending.push(ann.send(&format!("c{n}"), "hi").await);
@@ -42,10 +33,6 @@ async fn forty_contexts_are_answered_at_the_same_time() {
         let outcome = within(pending.outcome()).await.expect("an outcome");
         assert_eq!(said(&outcome), "ok");
     }
-    let took = begun.elapsed();
-    println!("{CONTEXTS} contexts with a model of {THINKING:?} were answered in {took:?}");
-    // One after the other they take 20 s; a machine that has more to do may need longer than the 2 s that are asked for.
-    assert!(took < Duration::from_secs(5), "{took:?}");
     world.end().await;
 }
 

@@ -58,6 +58,7 @@ fn answers_and_tasks_keep_their_order() {
         Action::Delegate(TaskRequest {
             task_type: task_type.to_owned(),
             target: target.to_owned(),
+            words: None,
             payload: payload.as_object().cloned(),
             correlation_id: correlation_id.to_owned(),
         })

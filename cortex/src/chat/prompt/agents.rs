@@ -147,10 +147,21 @@ fn card(agent: &Present) -> Value {
         })
         .collect();
     let mut contracts = contracts(&agent.card);
-    for (value, skill) in skills.iter_mut().zip(&agent.card.skills) {
+    let schemas = agent.card.skills.iter().take(skills.len()).map(|skill| {
         let contract = contracts.remove(&skill.id);
-        if let Some(schema) = contract.and_then(|contract| contract.input)
-            && let Some(left) = room.checked_sub(schema.to_string().len())
+        contract.and_then(|contract| contract.input)
+    });
+    let schemas: Vec<Option<Value>> = schemas.collect();
+    let all: usize = schemas.iter().flatten().map(size).sum();
+    // Where there is no room for all, names and types say most.
+    let is_short = all > room;
+    for (value, schema) in skills.iter_mut().zip(schemas) {
+        let schema = match is_short {
+            true => schema.as_ref().map(undescribed),
+            false => schema,
+        };
+        if let Some(schema) = schema
+            && let Some(left) = room.checked_sub(size(&schema))
         {
             value["input_schema"] = schema;
             room = left;
@@ -169,6 +180,27 @@ fn card(agent: &Present) -> Value {
         value["task_types"] = cut_all(topics).into();
     }
     value
+}
+
+fn size(schema: &Value) -> usize {
+    schema.to_string().len()
+}
+
+/// A schema without the descriptions of its parts.
+fn undescribed(schema: &Value) -> Value {
+    match schema {
+        Value::Object(fields) => {
+            // A property may have this name as well.
+            let is_told =
+                |(name, value): &(&String, &Value)| *name != "description" || !value.is_string();
+            let fields = fields.iter().filter(is_told);
+            fields
+                .map(|(name, value)| (name.clone(), undescribed(value)))
+                .collect()
+        }
+        Value::Array(items) => items.iter().map(undescribed).collect(),
+        other => other.clone(),
+    }
 }
 
 fn skill_json(skill: &AgentSkill) -> Value {

@@ -34,6 +34,7 @@ fn empty(agents: &Agents) -> Prompt<'_> {
         history: &[],
         words: "Echo this!",
         attached: &[],
+        files: &[],
         answers: &[],
         results: &[],
         running: &[],
@@ -47,6 +48,7 @@ fn outcome(text: &str, end: End) -> TaskOutcome {
     let request = TaskRequest {
         task_type: "echo".to_owned(),
         target: "agent_echo".to_owned(),
+        words: None,
         payload: None,
         correlation_id: "1".to_owned(),
     };
@@ -92,7 +94,17 @@ fn what_a_skill_takes_enters_where_there_is_room() {
     );
     let long = agent(7_000);
     assert_eq!(long["id"], "check");
-    assert_eq!(long.get("input_schema"), None);
+    let names = json!({"type": "object", "properties": {"draft": {}}});
+    assert_eq!(long["input_schema"], names, "names and types say most");
+    let card = Card::new("critic", "").skill(agenthub_sdk::Skill::new("check", "", ""));
+    let names: Vec<String> = (0..900).map(|n| format!("field{n}")).collect();
+    let schema = json!({"type": "object", "required": names});
+    let present = Present {
+        card: std::sync::Arc::new(card.input_schema("check", schema).into()),
+        topics: None,
+    };
+    let shown = Agents::of(&[present], "").to_json()[0]["skills"][0].take();
+    assert_eq!(shown.get("input_schema"), None);
 }
 
 /// spec: HUB-4
@@ -127,6 +139,7 @@ fn everything_has_its_place() {
     let prompt = Prompt {
         history: &history,
         attached: &[json!({"lang": "en"})],
+        files: &[json!({"name": "a.txt", "mimeType": "text/plain", "bytes": 2})],
         answers: &["One moment.".to_owned()],
         results: &[
             outcome("Echo: Echo this!", End::Completed),

@@ -15,6 +15,9 @@ pub(crate) struct Input {
     /// Structured parts of the message.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) attached: Vec<Value>,
+    /// Name, type and size of each file that came along.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) files: Vec<Value>,
     /// The most tokens of the words that the model is shown.
     pub(crate) longest: usize,
     /// Decisions; in the last one no task is handed over.

@@ -137,6 +137,28 @@ fn an_agent_gets_the_words_the_payload_and_the_name_of_its_task() {
     assert_eq!(sent[0].deadline_ms, 120_000);
 }
 
+/// Issue 26: an agent gets the part of the words that is meant for it, and nothing that the user did not say.
+///
+/// spec: HUB-3
+#[test]
+fn an_agent_gets_the_part_of_the_words_that_is_meant_for_it() {
+    for (part, handed) in [
+        (json!("sing"), "sing"),
+        (json!("sing loudly"), "dig and sing"),
+        (json!(" "), "dig and sing"),
+        (Value::Null, "dig and sing"),
+    ] {
+        let mut run = Run::looked();
+        let mut task = json!({"type": "task.request", "targetAgent": "singer", "taskType": "sing"});
+        if !part.is_null() {
+            task["words"] = part.clone();
+        }
+        run.answers("turn-1", json!({ "actions": [task] }));
+        run.send_out();
+        assert_eq!(run.sent()[0].handoff.text, handed, "{part}");
+    }
+}
+
 #[test]
 fn a_model_that_answers_in_prose_has_answered() {
     let mut run = Run::new(|input| input.takes_prose = true);
@@ -336,4 +358,22 @@ fn what_the_model_declares_undone_stands_in_the_outcome() {
         data,
         json!({"partial": true, "undone": "all", "results": []})
     );
+}
+
+/// spec: ORC-2.3
+#[test]
+fn files_go_with_each_task_that_is_handed_over() {
+    let handed = |files: Vec<Value>| {
+        let mut run = Run::new(|input| input.files = files);
+        run.sees("look-1", &seen());
+        run.answers("turn-1", both("One moment."));
+        let steps = run.steps().into_iter();
+        let handoffs = steps.filter_map(|step| match step.effect {
+            Effect::Delegate(handoff) => Some(handoff.files),
+            _ => None,
+        });
+        handoffs.collect::<Vec<_>>()
+    };
+    assert_eq!(handed(vec![json!({"name": "a.txt"})]), [true, true]);
+    assert_eq!(handed(Vec::new()), [false, false]);
 }

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::{
     super::{
         bundle::{self, Closing, PassedOver},
+        echoed::ECHOED,
         handed_on,
         kept::{Reached, WorkState},
         left_aside, note,
@@ -83,17 +84,20 @@ impl Play<'_> {
                 Some(why)
             }
         };
-        let is_made = self.is_made(&form, &result);
+        let is_echo = self.is_echo(&form);
+        let is_made = !is_echo && self.is_made(&form, &result);
         let passed_over = match is_made {
             true => self.passed_over(&form, &verdicts),
             false => PassedOver::default(),
         };
-        let is_unchecked = is_unchecked || unmet.is_none();
+        let is_unchecked = is_unchecked || unmet.is_none() || is_echo;
         let unmet = match (unmet, passed_over.in_words()) {
             (Some(unmet), Some(over)) => Some(format!("{unmet}; {over}")),
             (unmet, over) => unmet.or(over),
         };
         let unmet = match (unmet, is_made) {
+            // What was repeated meets no criterion, however it measures.
+            _ if is_echo => Some(ECHOED.to_owned()),
             (None, false) => Some(NOTHING_MADE.to_owned()),
             // Why there is no review is no matter where there is nothing to review.
             (Some(unmet), false) if unmet == NOTHING_REVIEWED => Some(NOTHING_MADE.to_owned()),
@@ -132,8 +136,12 @@ impl Play<'_> {
             let parts: Vec<String> = parts.into_iter().flatten().collect();
             parts.join("; ")
         });
+        let summary = match is_made {
+            true => ending.summary.clone(),
+            false => without_scores(&ending.summary),
+        };
         let closing = Closing {
-            summary: &ending.summary,
+            summary: &summary,
             explanation: explanation.as_deref(),
             is_made,
             not_taken: self.not_taken(),
@@ -141,7 +149,7 @@ impl Play<'_> {
             unreviewed,
         };
         let bundle = bundle::bundle(result, &verdicts, &self.reached, constraints, &closing);
-        let text = match (&*ending.summary, &explanation) {
+        let text = match (&*summary, &explanation) {
             ("", None) => "done".to_owned(),
             (summary, None) => summary.to_owned(),
             ("", Some(why)) => why.clone(),
@@ -151,7 +159,7 @@ impl Play<'_> {
         let data = json!({
             "bundle": bundle,
             "met": explanation.is_none(),
-            "learned": learned(&self.reached, &verdicts),
+            "learned": if is_made { learned(&self.reached, &verdicts) } else { Value::Null },
             "scores": scores(&self.reached),
         });
         RunOutcome::with_data(text, data)
@@ -187,33 +195,6 @@ impl Play<'_> {
             replaced: handed_on::replaced(&payload, outputs),
             not_handed_on,
             left_aside: left_aside::of_result(reached, form, verdicts, self.begun_with.is_stand_in),
-        }
-    }
-
-    /// True if what was to be made in the end is there: of the parts of the result that are made, one that no other is made from. Where no
-    /// part of it is to be made, anything is.
-    fn is_made(&self, form: &Value, result: &Value) -> bool {
-        let reached = &self.reached;
-        let offers = &self.begun_with.offers;
-        let is_generation = |step: &String| match (
-            reached.steps.get(step),
-            reached.plan.steps.get(step.as_str()),
-        ) {
-            (Some(work), _) => work.phase == GENERATION,
-            (None, Some(planned)) => offers.iter().any(|offered| {
-                offered.offer.capability == planned.capability && offered.offer.phase == GENERATION
-            }),
-            (None, None) => false,
-        };
-        let made: BTreeSet<String> = rounds::steps_in(form).filter(is_generation).collect();
-        let goes_into_another = |step: &String| {
-            let mut others = made.iter().filter(|other| *other != step);
-            others.any(|other| rounds::origins(reached, other).contains(step))
-        };
-        let mut last = made.iter().filter(|step| !goes_into_another(step));
-        match made.is_empty() {
-            true => !result.is_null(),
-            false => last.any(|step| reached.outputs.contains_key(step)),
         }
     }
 
@@ -356,6 +337,18 @@ pub(crate) fn scores(reached: &Reached) -> Vec<(String, f64)> {
         made.map(move |work| (work.agent.clone(), score))
     });
     made.collect()
+}
+
+/// The summary of a run that made nothing, without the sentences that name a score: a score is of something.
+fn without_scores(summary: &str) -> String {
+    let sentences = summary.split_inclusive(". ");
+    let kept: String = sentences
+        .filter(|sentence| {
+            let mut words = sentence.split(|c: char| !c.is_alphanumeric());
+            !words.any(|word| matches!(&*word.to_lowercase(), "score" | "scores" | "scored"))
+        })
+        .collect();
+    kept.trim_end().to_owned()
 }
 
 /// The lesson for later runs of the series: which settings led to which score.

@@ -33,7 +33,7 @@ fn made(thing: Value, beside: Vec<Value>) -> Agents {
 }
 
 fn thing() -> Value {
-    json!({"thing": {"text": "a thing"}})
+    json!({"thing": {"text": "a blue thing"}})
 }
 
 /// spec: ORC-2.3, ORC-2.4

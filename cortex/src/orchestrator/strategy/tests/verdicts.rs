@@ -1,6 +1,9 @@
 //! Criteria that are met, not met, and not checked by anybody.
 
-use agenthub_sdk::runs::{DelegationResult, RunOutcome};
+use agenthub_sdk::{
+    model::STAND_IN,
+    runs::{DelegationResult, RunOutcome},
+};
 use serde_json::{Value, json};
 
 use super::stage::*;
@@ -233,6 +236,49 @@ fn where_nothing_was_made_it_is_said_why() {
     assert!(why.contains("the draft is empty"), "{why}");
     let (_, bundle) = ended(&mut Stage::new(Model::Offline, passing_in_round(1)));
     assert_eq!(bundle["quality"]["made"], true, "{bundle:#}");
+}
+
+/// Issue 26: what nobody did is not done, however well it measures.
+///
+/// spec: ORC-2.4
+#[test]
+fn a_stand_in_that_says_the_request_again_has_made_nothing() {
+    let told = |words: &'static str, model: &'static str| {
+        let agents: Agents = Box::new(move |handoff| match &*handoff.capability {
+            "make" => DelegationResult {
+                model: model.into(),
+                ..completed("maker", json!({"thing": {"text": words}}))
+            },
+            _ => completed(
+                "checker",
+                json!({"qa": {"pass": true, "score": 1, "issues": [], "checks": [{"criterion": "is a thing", "verdict": "pass"}]}}),
+            ),
+        });
+        let (text, bundle) = ended(&mut Stage::new(Model::Offline, agents));
+        (
+            text,
+            bundle["quality"].clone(),
+            bundle["acceptance-report"].clone(),
+        )
+    };
+    let (text, quality, report) = told("Make a thing.", STAND_IN);
+    assert_eq!(quality["made"], false, "{quality:#}");
+    assert_eq!(quality["met"], false, "{quality:#}");
+    assert_eq!(quality["score"], Value::Null, "a score is of something");
+    let summary = quality["summary"].as_str().unwrap_or_default();
+    assert!(
+        summary.contains("steps have ended") && !summary.contains("score"),
+        "{summary}"
+    );
+    assert!(!text.contains("score"), "{text}");
+    assert_eq!(report[0]["verdict"], "not_checked", "{report:#}");
+    let why = quality["explanation"].as_str().unwrap_or_default();
+    assert!(why.starts_with("nobody did what was asked"), "{why}");
+    assert!(text.starts_with(why), "{text}");
+    let (_, quality, _) = told("A blue thing.", STAND_IN);
+    assert_eq!(quality["made"], true, "it says more: {quality:#}");
+    let (_, quality, _) = told("Make a thing.", "a-model");
+    assert_eq!(quality["made"], true, "a model read it: {quality:#}");
 }
 
 /// spec: ORC-2.3
