@@ -1,17 +1,18 @@
 //! Between what runs are here and on the wire.
 
-use agenthub_cortex::brief::{Brief, Budget, Constraints, Mode};
+use agenthub_cortex::brief::{Brief, Budget, Constraints, File, Mode};
 use agenthub_proto::{
     cortex::{self as pb, ListRunsRequest, Run, RunGraph, RunPlan, StartRunRequest},
     json,
     wkt::Struct,
 };
-use agenthub_sdk::runs::model::Undone;
+use agenthub_sdk::{durable::ForkChanges, runs::model::Undone};
 use serde::Deserialize;
 use serde_json::{Map, Value, json as value};
 
 use crate::runs::{
-    ApprovalView, Error, GraphView, ListQuery, PlanView, RunState, RunView, StartRequest, StepView,
+    ApprovalView, Error, EventPage, EventView, GraphView, ListQuery, MomentView, PlanView,
+    RunLimits, RunState, RunView, StartRequest, StepCounts, StepKind, StepQuery, StepView,
     WorkflowRequest, timestamp,
 };
 
@@ -48,6 +49,91 @@ pub(super) fn fields(data: Option<Struct>) -> Map<String, Value> {
     }
 }
 
+/// Differences of a fork from its run.
+pub(super) fn changes(request: pb::ForkRunRequest) -> ForkChanges {
+    ForkChanges {
+        model: given(request.model),
+        instructions: given(request.instructions),
+        input: request.input.as_ref().map(json::from_value),
+    }
+}
+
+impl From<EventView> for pb::RunEvent {
+    fn from(view: EventView) -> Self {
+        Self {
+            number: view.number,
+            kind: view.kind,
+            step: view.step,
+            at: Some(timestamp(view.at)),
+            reused: view.reused,
+            state: view.state,
+            step_kind: view
+                .step_kind
+                .map(StepKind::label)
+                .unwrap_or_default()
+                .to_owned(),
+            agent: view.agent,
+            plan_step: view.plan_step,
+            attempt: view.attempt,
+            words: view.words,
+        }
+    }
+}
+
+impl From<EventPage> for pb::ListRunEventsResponse {
+    fn from(page: EventPage) -> Self {
+        Self {
+            events: page.events.into_iter().map(Into::into).collect(),
+            last: page.last,
+        }
+    }
+}
+
+impl From<MomentView> for pb::RunMoment {
+    fn from(view: MomentView) -> Self {
+        Self {
+            run: Some(view.run.into()),
+            plan: view.plan.map(Into::into),
+            steps: view.steps.into_iter().map(Into::into).collect(),
+            event: Some(view.event.into()),
+            content: Some(json::to_value(&view.content)),
+            last: view.last,
+            can_be_forked: view.can_be_forked,
+            graph: view.graph.map(Into::into),
+            counts: view
+                .counts
+                .into_iter()
+                .map(|(step, counts)| (step, counts.into()))
+                .collect(),
+            scores: view.scores.into_iter().collect(),
+            input: view.input.as_ref().map(json::to_value),
+        }
+    }
+}
+
+impl From<StepCounts> for pb::StepCounts {
+    fn from(counts: StepCounts) -> Self {
+        let StepCounts {
+            attempts,
+            open,
+            begun_at,
+            ended_at,
+            items,
+        } = counts;
+        Self {
+            attempts,
+            open,
+            begun_at: begun_at.map(timestamp),
+            ended_at: ended_at.filter(|_| open == 0).map(timestamp),
+            items: items.known,
+            done: items.done,
+            failed: items.failed,
+            working: items.working,
+            cancelled: items.cancelled,
+        }
+    }
+}
+
 impl From<StepView> for pb::StepAttempt {
     fn from(view: StepView) -> Self {
         Self {
@@ -62,6 +148,7 @@ impl From<StepView> for pb::StepAttempt {
             request: Some(json::to_value(&view.request)),
             result: (!view.result.is_null()).then(|| json::to_value(&view.result)),
             error: view.error,
+            plan_step: view.plan_step,
         }
     }
 }
@@ -107,11 +194,20 @@ fn brief(request: StartRunRequest) -> Result<Brief, Error> {
             Some(Value::Object(payload)) => payload,
             _ => Default::default(),
         },
+        files: request.files.into_iter().map(file).collect(),
         constraints: request.constraints.map(constraints).unwrap_or_default(),
         budget: request.budget.map(budget).unwrap_or_default(),
         thread_id: given(request.thread_id),
         series: given(request.series),
     })
+}
+
+fn file(file: pb::File) -> File {
+    File {
+        name: file.name,
+        mime_type: file.mime_type,
+        bytes: file.content,
+    }
 }
 
 pub(super) fn constraints(constraints: pb::Constraints) -> Constraints {
@@ -133,6 +229,17 @@ pub(super) fn budget(budget: pb::RunBudget) -> Budget {
     }
 }
 
+/// The run, and the selection of its steps.
+pub(super) fn step_query(request: pb::GetRunStepsRequest) -> (String, StepQuery) {
+    let query = StepQuery {
+        plan_step: given(request.plan_step),
+        state: given(request.state),
+        limit: (request.page_size > 0).then_some(request.page_size),
+        page_token: given(request.page_token),
+    };
+    (request.id, query)
+}
+
 /// The selection of runs to list.
 pub(super) fn query(request: ListRunsRequest) -> Result<ListQuery, Error> {
     let state = given(request.state).map(|state| {
@@ -145,6 +252,7 @@ pub(super) fn query(request: ListRunsRequest) -> Result<ListQuery, Error> {
         mode: given(request.mode),
         limit: (request.page_size > 0).then_some(request.page_size),
         page_token: given(request.page_token),
+        top_only: request.top_only,
     })
 }
 
@@ -164,6 +272,7 @@ impl From<RunView> for Run {
             tokens: view.tokens,
             tokens_estimated: view.tokens_estimated,
             parent_task_id: view.parent_task_id,
+            on_behalf_of: view.on_behalf_of,
             undone: view.undone.map(undone).unwrap_or_default().to_owned(),
             calls: view.calls,
             approvals: view.approvals.into_iter().map(Into::into).collect(),
@@ -172,6 +281,13 @@ impl From<RunView> for Run {
             task_id: view.task_id,
             resumes: view.resumes.unwrap_or_default(),
             series: view.series,
+            forked_at: view.forked.as_ref().map_or(0, |forked| forked.at),
+            forked_from: view.forked.map(|forked| forked.run).unwrap_or_default(),
+            budget: (view.budget != RunLimits::default()).then_some(pb::RunBudget {
+                tokens: view.budget.tokens,
+                calls: view.budget.calls,
+                time_ms: view.budget.time_ms,
+            }),
         }
     }
 }

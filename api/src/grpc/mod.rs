@@ -8,6 +8,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use agenthub_access::Caller;
 use agenthub_proto::{
     cortex::{
         self as pb, ChatRequest, DecideApprovalRequest, Frame as Wire, GetRunGraphRequest,
@@ -31,7 +32,7 @@ const SOMEBODY: &str = "somebody over gRPC";
 /// The longest reason or comment, in bytes.
 const MAX_WORDS_BYTES: usize = 4 << 10;
 
-/// The service. Who calls it is not known, so whoever knows a context's id takes part in that conversation.
+/// The service. Without identities whoever knows a context's id takes part in that conversation.
 ///
 /// A server can have it before there is a Cortex: until it is [opened](Self::open), calls are answered with UNAVAILABLE. Clones are
 /// the same service.
@@ -46,10 +47,11 @@ impl Service {
 
     // A `Status` is what the service speaks.
     #[allow(clippy::result_large_err)]
-    fn runs(&self) -> Result<&Runs, Status> {
-        self.0.get().ok_or_else(|| {
+    fn runs<T>(&self, request: &Request<T>) -> Result<Runs, Status> {
+        let runs = self.0.get().ok_or_else(|| {
             Status::unavailable("Cortex is not connected to its hub yet: try again in a moment")
-        })
+        })?;
+        Ok(runs.seen_by(Caller::of_request(request.extensions())))
     }
 }
 
@@ -79,12 +81,13 @@ impl Cortex for Service {
         &self,
         request: Request<ChatRequest>,
     ) -> Result<Response<Self::ChatStream>, Status> {
-        let frames = self.runs()?.cortex().chat(request)?;
+        let runs = self.runs(&request)?;
+        let frames = runs.cortex().chat(request)?;
         Ok(Response::new(Box::pin(frames)))
     }
 
     async fn start_run(&self, request: Request<StartRunRequest>) -> Result<Response<Run>, Status> {
-        let runs = self.runs()?;
+        let runs = self.runs(&request)?;
         let trace = request.metadata().get("traceparent");
         let trace = trace.and_then(|t| t.to_str().ok()?.parse().ok());
         let mut request = request.into_inner();
@@ -98,7 +101,8 @@ impl Cortex for Service {
     }
 
     async fn get_run(&self, request: Request<GetRunRequest>) -> Result<Response<Run>, Status> {
-        let run = self.runs()?.get(&request.into_inner().id).await?;
+        let runs = self.runs(&request)?;
+        let run = runs.get(&request.into_inner().id).await?;
         Ok(Response::new(run.into()))
     }
 
@@ -106,8 +110,9 @@ impl Cortex for Service {
         &self,
         request: Request<ListRunsRequest>,
     ) -> Result<Response<ListRunsResponse>, Status> {
+        let runs = self.runs(&request)?;
         let query = convert::query(request.into_inner())?;
-        let page = self.runs()?.list(query).await?;
+        let page = runs.list(query).await?;
         Ok(Response::new(ListRunsResponse {
             runs: page.runs.into_iter().map(Run::from).collect(),
             next_page_token: page.next.unwrap_or_default(),
@@ -120,18 +125,19 @@ impl Cortex for Service {
         &self,
         request: Request<WatchRunRequest>,
     ) -> Result<Response<Self::WatchRunStream>, Status> {
-        let runs = self.runs()?;
+        let runs = self.runs(&request)?;
         let WatchRunRequest { id, after_sequence } = request.into_inner();
         let frames = runs.frames(&id, after_sequence).await?;
         let frames = frames.map(|frame| frame.map_err(Status::from));
-        Ok(streaming(runs, frames))
+        Ok(streaming(&runs, frames))
     }
 
     async fn get_run_plan(
         &self,
         request: Request<GetRunPlanRequest>,
     ) -> Result<Response<RunPlan>, Status> {
-        let plan = self.runs()?.plan(&request.into_inner().id).await?;
+        let runs = self.runs(&request)?;
+        let plan = runs.plan(&request.into_inner().id).await?;
         Ok(Response::new(plan.into()))
     }
 
@@ -139,7 +145,8 @@ impl Cortex for Service {
         &self,
         request: Request<GetRunGraphRequest>,
     ) -> Result<Response<RunGraph>, Status> {
-        let graph = self.runs()?.graph(&request.into_inner().id).await?;
+        let runs = self.runs(&request)?;
+        let graph = runs.graph(&request.into_inner().id).await?;
         Ok(Response::new(graph.into()))
     }
 
@@ -147,9 +154,10 @@ impl Cortex for Service {
         &self,
         request: Request<pb::CancelRunRequest>,
     ) -> Result<Response<Run>, Status> {
+        let runs = self.runs(&request)?;
         let pb::CancelRunRequest { id, reason } = request.into_inner();
         is_short("reason", &reason)?;
-        let run = self.runs()?.cancel(&id, &reason).await?;
+        let run = runs.cancel(&id, &reason).await?;
         Ok(Response::new(run.into()))
     }
 
@@ -157,7 +165,7 @@ impl Cortex for Service {
         &self,
         request: Request<ResumeRunRequest>,
     ) -> Result<Response<Run>, Status> {
-        let runs = self.runs()?;
+        let runs = self.runs(&request)?;
         let request = request.into_inner();
         let constraints = request.constraints.map(convert::constraints);
         let budget = request.budget.map(convert::budget);
@@ -169,9 +177,12 @@ impl Cortex for Service {
         &self,
         request: Request<pb::GetRunStepsRequest>,
     ) -> Result<Response<pb::RunSteps>, Status> {
-        let steps = self.runs()?.steps(&request.into_inner().id).await?;
+        let runs = self.runs(&request)?;
+        let (id, query) = convert::step_query(request.into_inner());
+        let (steps, next) = runs.steps(&id, &query).await?;
         Ok(Response::new(pb::RunSteps {
             steps: steps.into_iter().map(Into::into).collect(),
+            next_page_token: next.unwrap_or_default(),
         }))
     }
 
@@ -179,6 +190,7 @@ impl Cortex for Service {
         &self,
         request: Request<pb::RetryRunRequest>,
     ) -> Result<Response<Run>, Status> {
+        let runs = self.runs(&request)?;
         let pb::RetryRunRequest {
             id,
             from,
@@ -188,14 +200,50 @@ impl Cortex for Service {
         let key = convert::key(&idempotency_key)?;
         let from = (!from.is_empty()).then_some(from);
         let input = input.map(|input| convert::fields(Some(input)));
-        let started = self.runs()?.retry(&id, (from, input), key).await?;
+        let started = runs.retry(&id, (from, input), key).await?;
         Ok(Response::new(started.run.into()))
+    }
+
+    async fn fork_run(
+        &self,
+        request: Request<pb::ForkRunRequest>,
+    ) -> Result<Response<Run>, Status> {
+        let runs = self.runs(&request)?;
+        let request = request.into_inner();
+        let key = convert::key(&request.idempotency_key)?.map(str::to_owned);
+        let (id, at) = (request.id.clone(), request.at);
+        let changes = convert::changes(request);
+        let started = runs.fork(&id, (at, changes), key.as_deref());
+        Ok(Response::new(started.await?.run.into()))
+    }
+
+    async fn list_run_events(
+        &self,
+        request: Request<pb::ListRunEventsRequest>,
+    ) -> Result<Response<pb::ListRunEventsResponse>, Status> {
+        let runs = self.runs(&request)?;
+        let request = request.into_inner();
+        let limit = (request.page_size > 0).then_some(request.page_size);
+        let page = runs.events(&request.id, request.after, limit).await?;
+        Ok(Response::new(page.into()))
+    }
+
+    async fn get_run_moment(
+        &self,
+        request: Request<pb::GetRunMomentRequest>,
+    ) -> Result<Response<pb::RunMoment>, Status> {
+        let runs = self.runs(&request)?;
+        let request = request.into_inner();
+        let most = (request.attempts > 0).then_some(request.attempts as usize);
+        let moment = runs.moment(&request.id, request.event, most).await?;
+        Ok(Response::new(moment.into()))
     }
 
     async fn decide_approval(
         &self,
         request: Request<DecideApprovalRequest>,
     ) -> Result<Response<Run>, Status> {
+        let runs = self.runs(&request)?;
         let request = request.into_inner();
         is_short("by", &request.by)?;
         is_short("comment", &request.comment)?;
@@ -207,7 +255,6 @@ impl Cortex for Service {
             },
             comment: request.comment,
         };
-        let runs = self.runs()?;
         let run = runs.decide(&request.run_id, &request.approval_id, decision);
         Ok(Response::new(run.await?.into()))
     }
@@ -218,10 +265,10 @@ impl Cortex for Service {
         &self,
         request: Request<WatchApprovalsRequest>,
     ) -> Result<Response<Self::WatchApprovalsStream>, Status> {
-        let runs = self.runs()?;
+        let runs = self.runs(&request)?;
         let approvals = runs.approvals(request.into_inner().follow);
         Ok(streaming(
-            runs,
+            &runs,
             approvals.map(|approval| Ok(approval.into())),
         ))
     }
@@ -230,12 +277,13 @@ impl Cortex for Service {
         &self,
         request: Request<RecordResultsRequest>,
     ) -> Result<Response<Run>, Status> {
+        let runs = self.runs(&request)?;
         let RecordResultsRequest { id, metrics } = request.into_inner();
         let metrics = match json::from_struct(&metrics.unwrap_or_default()) {
             Value::Object(metrics) => metrics,
             _ => Default::default(),
         };
-        let run = self.runs()?.record(&id, metrics).await?;
+        let run = runs.record(&id, metrics).await?;
         Ok(Response::new(run.into()))
     }
 }

@@ -5,6 +5,7 @@
 //! `crate::runs`.
 
 mod accept;
+mod asking;
 mod body;
 mod events;
 mod frame;
@@ -32,7 +33,7 @@ use tokio_util::sync::CancellationToken;
 use tower::{ServiceExt, service_fn};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-pub use guard::Hosts;
+pub use agenthub_sdk::proto::browser::Hosts;
 
 use self::problem::{Kind, Problem};
 use crate::runs::Runs;
@@ -121,6 +122,9 @@ fn routes() -> OpenApiRouter<Http> {
         .routes(routes!(runs::decide))
         .routes(routes!(runs::resume))
         .routes(routes!(runs::retry))
+        .routes(routes!(runs::fork))
+        .routes(routes!(watching::journal))
+        .routes(routes!(watching::moment))
         .routes(routes!(runs::record))
         .routes(routes!(openapi::document))
         .routes(routes!(openapi::page))
@@ -133,7 +137,7 @@ async fn guarded(
     request: Request,
     next: Next,
 ) -> Response {
-    let mut response = match hosts.check(request.method(), request.headers()) {
+    let mut response = match guard::check(hosts, request.method(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
     };

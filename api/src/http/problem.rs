@@ -1,5 +1,10 @@
 //! Errors as problem details, RFC 9457.
 
+use std::time::Duration;
+
+use agenthub_access::QuotaExceeded;
+use agenthub_proto::retry_after;
+use agenthub_sdk::runs::pointer::escaped;
 use axum::{
     Json,
     http::{HeaderValue, StatusCode, header},
@@ -10,8 +15,8 @@ use utoipa::ToSchema;
 
 use crate::runs::Error;
 
-/// Seconds after which a client may come back that was told to.
-const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
+/// Pause before a client may come back where nothing is there to answer it.
+const SOON: Duration = Duration::from_secs(1);
 
 /// The media type of a problem.
 pub(crate) const MEDIA_TYPE: &str = "application/problem+json";
@@ -47,9 +52,9 @@ pub(crate) struct Details {
     /// The thread that is busy.
     #[serde(rename = "threadId", skip_serializing_if = "Option::is_none")]
     pub(crate) thread_id: Option<String>,
-    /// True if the same request may succeed later.
+    /// Time after which the same request may succeed, if it may.
     #[serde(skip)]
-    is_passing: bool,
+    retry_after: Option<Duration>,
 }
 
 /// A field that is not as it must be.
@@ -70,6 +75,8 @@ pub(crate) enum Kind {
     InvalidParameter,
     /// A browser sends it for a page of somebody else.
     ForeignOrigin,
+    /// The caller may not do it.
+    Denied,
     /// There is no such run or approval.
     NotFound,
     /// Nothing is served at this path.
@@ -96,6 +103,8 @@ pub(crate) enum Kind {
     KeyReused,
     /// The run was not taken.
     Refused,
+    /// A quota of the caller is used up.
+    OverQuota,
     /// The service that would answer is not there.
     Unavailable,
 }
@@ -118,6 +127,11 @@ impl Kind {
                 "foreign-origin",
                 StatusCode::FORBIDDEN,
                 "Pages of other sites change nothing here",
+            ),
+            Self::Denied => (
+                "denied",
+                StatusCode::FORBIDDEN,
+                "The caller may not do this",
             ),
             Self::NotFound => ("not-found", StatusCode::NOT_FOUND, "It is not known"),
             Self::NoSuchPath => (
@@ -180,6 +194,11 @@ impl Kind {
                 StatusCode::UNPROCESSABLE_ENTITY,
                 "The run was not taken",
             ),
+            Self::OverQuota => (
+                "over-quota",
+                StatusCode::TOO_MANY_REQUESTS,
+                "A quota is used up",
+            ),
             Self::Unavailable => (
                 "unavailable",
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -200,7 +219,7 @@ impl Kind {
             errors: Vec::new(),
             run: None,
             thread_id: None,
-            is_passing: matches!(self, Self::Unavailable),
+            retry_after: matches!(self, Self::Unavailable).then_some(SOON),
         }))
     }
 }
@@ -239,9 +258,7 @@ impl Problem {
 fn pointer(at: &str) -> String {
     let keys = at.split(['.', '[']).map(|key| key.trim_end_matches(']'));
     let keys = keys.filter(|key| !key.is_empty());
-    keys.fold("#".to_owned(), |pointer, key| {
-        pointer + "/" + &key.replace('~', "~0").replace('/', "~1")
-    })
+    keys.fold("#".to_owned(), |pointer, key| pointer + "/" + &escaped(key))
 }
 
 /// The one place where what is wrong with a run becomes an HTTP status.
@@ -250,6 +267,9 @@ impl From<Error> for Problem {
         let said = error.to_string();
         let (kind, thread_id, run) = match error {
             Error::Invalid { at, why } => return Self::field(&at, why),
+            Error::FieldRefused { at, why } => {
+                return Self::field(&at, format!("is refused: {why}"));
+            }
             Error::Faulty(faults) => {
                 return faults
                     .iter()
@@ -258,6 +278,7 @@ impl From<Error> for Problem {
                     });
             }
             Error::NotFound { .. } => (Kind::NotFound, None, None),
+            Error::Denied(_) => (Kind::Denied, None, None),
             Error::ThreadBusy { thread, run } => (Kind::ThreadBusy, Some(thread), Some(run)),
             Error::KeyReused { run, .. } => (Kind::KeyReused, None, Some(run)),
             Error::NotPending { run, .. }
@@ -265,11 +286,25 @@ impl From<Error> for Problem {
             | Error::NotActive { run, .. } => (Kind::WrongState, None, Some(run)),
             Error::Unsuitable(_) => (Kind::WrongState, None, None),
             Error::Refused(_) => (Kind::Refused, None, None),
+            Error::OverQuota { retry_after, .. } => {
+                let mut problem = Kind::OverQuota.with(said);
+                problem.0.retry_after = retry_after;
+                return problem;
+            }
             Error::Unavailable(_) => (Kind::Unavailable, None, None),
         };
         let mut problem = kind.with(said);
         problem.0.run = run;
         problem.0.thread_id = thread_id;
+        problem
+    }
+}
+
+impl Problem {
+    /// The refusal of a stream by a quota.
+    pub(crate) fn over_quota(exceeded: &QuotaExceeded) -> Self {
+        let mut problem = Kind::OverQuota.with(exceeded.to_string());
+        problem.0.retry_after = Some(exceeded.retry_after());
         problem
     }
 }
@@ -280,12 +315,12 @@ impl IntoResponse for Problem {
         let details = self.details();
         let status = StatusCode::from_u16(details.status);
         let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let is_passing = details.is_passing;
+        let retry_after = details.retry_after;
         let mut response = (status, Json(details)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
-        if is_passing {
-            headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+        if let Some(pause) = retry_after {
+            retry_after::ask(headers, pause);
         }
         response.extensions_mut().insert(self);
         response

@@ -1,10 +1,10 @@
 //! The requests that there are, and their answers.
 
 use agenthub_cortex::brief::{Budget, Constraints};
-use agenthub_sdk::runs::Decision;
+use agenthub_sdk::{durable::ForkChanges, runs::Decision};
 use axum::{
     Json,
-    extract::{Path, State},
+    extract::Path,
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
@@ -13,7 +13,8 @@ use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{
-    BASE, Http, accept,
+    BASE, accept,
+    asking::Asking,
     body::{Body, OptionalBody, Parameters},
     events::{self, EVENTS},
     key::idempotency_key,
@@ -65,12 +66,16 @@ enum Form {
     )
 )]
 pub(super) async fn start(
-    State(http): State<Http>,
+    http: Asking,
     headers: HeaderMap,
     Body(asked): Body<StartRequest>,
 ) -> Result<Response, Problem> {
     let form = accept::choose(&headers, &[(Form::Json, JSON), (Form::Events, EVENTS)])?;
     let key = idempotency_key(&headers)?;
+    let permit = match form {
+        Form::Json => None,
+        Form::Events => Some(http.stream()?),
+    };
     let runs = http.runs()?;
     let trace = headers.get("traceparent");
     let trace = trace.and_then(|t| t.to_str().ok()?.parse().ok());
@@ -79,11 +84,13 @@ pub(super) async fn start(
         StartRequest::Workflow(asked) => runs.carry_out(*asked, key.as_deref(), trace).await?,
     };
     let run = started.run;
-    if form == Form::Json {
+    let Some(permit) = permit else {
         return Ok(created(run));
-    }
+    };
     let frames = runs.frames(&run.id, 0).await?;
-    Ok(located(&run.id, events::stream(frames, http.closing())))
+    let mut answer = located(&run.id, events::stream(frames, http.closing()));
+    answer.extensions_mut().insert(permit);
+    Ok(answer)
 }
 
 /// Lists runs, latest first.
@@ -92,7 +99,7 @@ pub(super) async fn start(
     responses((status = 200, description = "A page of runs", body = RunPage))
 )]
 pub(super) async fn list(
-    State(http): State<Http>,
+    http: Asking,
     Parameters(listing): Parameters<Listing>,
 ) -> Result<Json<RunPage>, Problem> {
     let page = http.runs()?.list(listing.into()).await;
@@ -118,6 +125,9 @@ pub(super) struct Listing {
     limit: Option<u32>,
     /// The `nextPageToken` of the page before.
     page_token: Option<String>,
+    /// Only runs that no other run led to.
+    #[serde(default)]
+    top_only: bool,
 }
 
 impl From<Listing> for ListQuery {
@@ -128,6 +138,7 @@ impl From<Listing> for ListQuery {
             mode,
             limit,
             page_token,
+            top_only,
         } = listing;
         Self {
             state,
@@ -135,6 +146,7 @@ impl From<Listing> for ListQuery {
             mode,
             limit,
             page_token,
+            top_only,
         }
     }
 }
@@ -148,10 +160,7 @@ impl From<Listing> for ListQuery {
         (status = 404, description = "There is none", body = Details, content_type = "application/problem+json"),
     )
 )]
-pub(super) async fn get(
-    State(http): State<Http>,
-    Path(id): Path<String>,
-) -> Result<Json<RunView>, Problem> {
+pub(super) async fn get(http: Asking, Path(id): Path<String>) -> Result<Json<RunView>, Problem> {
     Ok(Json(http.runs()?.get(&id).await?))
 }
 
@@ -169,7 +178,7 @@ pub(super) async fn get(
     )
 )]
 pub(super) async fn cancel(
-    State(http): State<Http>,
+    http: Asking,
     Path(id): Path<String>,
     OptionalBody(Cancelling { reason }): OptionalBody<Cancelling>,
 ) -> Result<Response, Problem> {
@@ -207,7 +216,7 @@ pub(super) struct Cancelling {
     )
 )]
 pub(super) async fn decide(
-    State(http): State<Http>,
+    http: Asking,
     Path((id, approval)): Path<(String, String)>,
     Body(deciding): Body<Deciding>,
 ) -> Result<Json<RunView>, Problem> {
@@ -254,7 +263,7 @@ pub(super) struct Deciding {
     )
 )]
 pub(super) async fn resume(
-    State(http): State<Http>,
+    http: Asking,
     Path(id): Path<String>,
     OptionalBody(resuming): OptionalBody<Resuming>,
 ) -> Result<Response, Problem> {
@@ -299,7 +308,7 @@ pub(super) struct Resuming {
     )
 )]
 pub(super) async fn retry(
-    State(http): State<Http>,
+    http: Asking,
     Path(id): Path<String>,
     headers: HeaderMap,
     OptionalBody(Retrying { from, input }): OptionalBody<Retrying>,
@@ -324,6 +333,61 @@ pub(super) struct Retrying {
     input: Option<Map<String, Value>>,
 }
 
+/// Starts a run that begins with what another had recorded up to one of its events, and goes on from there.
+///
+/// What was recorded is reused; steps that were in flight are asked for anew. The same `Idempotency-Key` with the same body is the same new run, however
+/// often it comes.
+#[utoipa::path(
+    post, path = "/runs/{id}/fork", tag = "runs", operation_id = "forkRun",
+    params(
+        ("id" = String, Path, description = "The run"),
+        ("Idempotency-Key" = Option<String>, Header, max_length = 255, description = KEY),
+    ),
+    request_body(content = Forking, example = json!({"at": 12, "model": "openai/gpt-5"})),
+    responses(
+        (status = 201, description = "The new run has begun, or had with this key", body = RunView,
+            headers(("Location" = String, description = "The new run"))),
+        (status = 404, description = "There is none", body = Details, content_type = "application/problem+json"),
+        (status = 409, description = "It was not asked for over the hub", body = Details, content_type = "application/problem+json"),
+        (status = 422, description = "It cannot be forked there, or so, or the key is that of another request", body = Details,
+            content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn fork(
+    http: Asking,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    Body(forking): Body<Forking>,
+) -> Result<Response, Problem> {
+    let key = idempotency_key(&headers)?;
+    let changes = ForkChanges {
+        model: forking.model,
+        instructions: forking.instructions,
+        input: forking.input,
+    };
+    let forked = http
+        .runs()?
+        .fork(&id, (forking.at, changes), key.as_deref())
+        .await?;
+    Ok(created(forked.run))
+}
+
+/// Event of a run from which another one goes on, and its differences.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ForkRequest)]
+pub(super) struct Forking {
+    /// Number of the event, from 1.
+    at: u64,
+    /// Another model for what comes after, as `provider/model`.
+    model: Option<String>,
+    /// Other instructions for what comes after.
+    instructions: Option<String>,
+    /// Another input: words, the payload of a brief, or the input of a workflow. No recorded step may have got what it changes.
+    #[schema(value_type = Option<Value>)]
+    input: Option<Value>,
+}
+
 /// Adds what became of a run's result, for later runs of its series to learn from.
 #[utoipa::path(
     post, path = "/runs/{id}/results", tag = "runs", operation_id = "recordResults",
@@ -336,7 +400,7 @@ pub(super) struct Retrying {
     )
 )]
 pub(super) async fn record(
-    State(http): State<Http>,
+    http: Asking,
     Path(id): Path<String>,
     Body(Recording { metrics }): Body<Recording>,
 ) -> Result<Json<RunView>, Problem> {

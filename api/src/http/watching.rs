@@ -4,21 +4,22 @@ use std::future::ready;
 
 use axum::{
     Json,
-    extract::{Path, State},
+    extract::Path,
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use futures_util::{StreamExt, stream};
 use serde::Deserialize;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use super::{
-    Http, accept,
+    accept,
+    asking::Asking,
     body::Parameters,
     events::{self, EVENTS, after},
-    problem::{Details, Problem},
+    problem::{Details, Kind, Problem},
 };
-use crate::runs::{GraphView, PlanView, StepView};
+use crate::runs::{Error, EventPage, GraphView, MomentView, PlanView, StepQuery, StepView};
 
 const JSON: &str = "application/json";
 const DOT: &str = "text/vnd.graphviz";
@@ -43,7 +44,7 @@ const MERMAID: &str = "text/vnd.mermaid";
     )
 )]
 pub(super) async fn events(
-    State(http): State<Http>,
+    http: Asking,
     Path(id): Path<String>,
     Parameters(Watching { after: asked }): Parameters<Watching>,
     headers: HeaderMap,
@@ -82,10 +83,7 @@ pub(super) struct Watching {
         (status = 404, description = "There is no such run, or it has no plan", body = Details, content_type = "application/problem+json"),
     )
 )]
-pub(super) async fn plan(
-    State(http): State<Http>,
-    Path(id): Path<String>,
-) -> Result<Json<PlanView>, Problem> {
+pub(super) async fn plan(http: Asking, Path(id): Path<String>) -> Result<Json<PlanView>, Problem> {
     Ok(Json(http.runs()?.plan(&id).await?))
 }
 
@@ -99,10 +97,77 @@ pub(super) async fn plan(
     )
 )]
 pub(super) async fn steps(
-    State(http): State<Http>,
+    http: Asking,
     Path(id): Path<String>,
 ) -> Result<Json<Vec<StepView>>, Problem> {
-    Ok(Json(http.runs()?.steps(&id).await?))
+    let (steps, _) = http.runs()?.steps(&id, &StepQuery::default()).await?;
+    Ok(Json(steps))
+}
+
+/// Lists the events of a run's journal, in order.
+#[utoipa::path(
+    get, path = "/runs/{id}/journal", tag = "watching", operation_id = "listRunEvents",
+    params(("id" = String, Path, description = "The run"), Reading),
+    responses(
+        (status = 200, description = "A page of events", body = EventPage),
+        (status = 404, description = "There is no such run", body = Details, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn journal(
+    http: Asking,
+    Path(id): Path<String>,
+    Parameters(Reading { after, limit }): Parameters<Reading>,
+) -> Result<Json<EventPage>, Problem> {
+    let runs = http.runs()?;
+    let page = runs.events(&id, after.unwrap_or_default(), limit).await;
+    Ok(Json(page.map_err(parameter)?))
+}
+
+/// Place in a journal.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Reading {
+    /// The events behind the one with this number; all if not given.
+    after: Option<u64>,
+    /// The most on a page; 100 if not given.
+    #[param(minimum = 1, maximum = 500)]
+    limit: Option<u32>,
+}
+
+/// Shows a run as it stood when one of its events was recorded.
+#[utoipa::path(
+    get, path = "/runs/{id}/journal/{event}", tag = "watching", operation_id = "getRunMoment",
+    params(
+        ("id" = String, Path, description = "The run"),
+        ("event" = u64, Path, description = "The number of the event; 0 is the last one"),
+    ),
+    responses(
+        (status = 200, description = "The run at that moment", body = MomentView),
+        (status = 400, description = "The run has no such event", body = Details, content_type = "application/problem+json"),
+        (status = 404, description = "There is no such run", body = Details, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn moment(
+    http: Asking,
+    Path((id, event)): Path<(String, String)>,
+) -> Result<Json<MomentView>, Problem> {
+    let runs = http.runs()?;
+    let number = event.parse().map_err(|_| {
+        Kind::InvalidParameter.with(format!(
+            "`event` is {event:?}; it is the number of an event"
+        ))
+    })?;
+    let moment = runs.moment(&id, number, None).await;
+    Ok(Json(moment.map_err(parameter)?))
+}
+
+/// A wrong number is a fault of the address.
+fn parameter(error: Error) -> Problem {
+    match error {
+        Error::Invalid { at, why } => Kind::InvalidParameter.with(format!("`{at}` {why}")),
+        error => error.into(),
+    }
 }
 
 /// Shows who handed what to whom in a run.
@@ -121,7 +186,7 @@ pub(super) async fn steps(
     )
 )]
 pub(super) async fn graph(
-    State(http): State<Http>,
+    http: Asking,
     Path(id): Path<String>,
     Parameters(Drawing { format }): Parameters<Drawing>,
     headers: HeaderMap,

@@ -6,27 +6,49 @@ use agenthub_cortex::{
     Asked, CORTEX,
     brief::{Brief, Budget, Constraints},
 };
-use agenthub_sdk::{
-    Error as HubError,
-    runs::{Decision, RunId},
-};
+use agenthub_sdk::{Error as HubError, runs::Decision};
 use tokio::time::timeout;
 
 use super::{
     Inner,
-    error::Error,
+    error::{Decided, Error},
     folded::FoldedRun,
-    reading::Shelf,
-    resources::{RunState, RunView, StartedRun},
+    resources::{RunState, RunView, StartedRun, timestamp},
+    viewer::{FoundRun, Viewer},
 };
 
 /// Deadline for the journal to have what was done.
 const WRITTEN: Duration = Duration::from_secs(5);
 
+/// Time for an answer that was taken to be in the journal.
+const ON_ITS_WAY: Duration = Duration::from_secs(1);
+
+/// The run does not wait for the approval, and who decided it if anybody did.
+fn not_pending(known: &FoldedRun, approval: &str) -> Error {
+    let decided = known.decided(approval).map(|(decision, at_ms)| {
+        let answer = if decision.approved {
+            "allowed"
+        } else {
+            "refused"
+        };
+        Decided {
+            answer,
+            by: decision.by.clone(),
+            at: timestamp(at_ms / 1_000 * 1_000).to_string(),
+        }
+    });
+    Error::NotPending {
+        run: known.view().id,
+        approval: approval.to_owned(),
+        decided,
+    }
+}
+
 impl Inner {
     /// Calls a run back.
-    pub(super) async fn cancel(&self, id: &str, reason: &str) -> Result<RunView, Error> {
-        let view = self.get(id).await?;
+    pub(super) async fn cancel(&self, found: &FoundRun, reason: &str) -> Result<RunView, Error> {
+        let view = self.view_of(found).await?;
+        let id = found.run.as_str();
         match view.state {
             RunState::Cancelled | RunState::Cancelling => return Ok(view),
             state if state.is_over() => {
@@ -50,7 +72,7 @@ impl Inner {
             // Who asked may be gone.
             let _ = said.send(cancelled.map(drop));
         });
-        let stopped = self.until(id, |known| {
+        let stopped = self.until(found, |known| {
             let state = known.view().state;
             state.is_over() || state == RunState::Cancelling
         });
@@ -71,28 +93,31 @@ impl Inner {
                 error => return Err(Error::Unavailable(error.to_string())),
             },
         }
-        self.get(id).await
+        self.view_of(found).await
     }
 
     /// Answers an approval.
     pub(super) async fn decide(
         &self,
-        id: &str,
+        found: &FoundRun,
         approval: &str,
         decision: Decision,
     ) -> Result<RunView, Error> {
-        let (shelf, run) = self.find(id).await?;
-        let not_pending = || Error::NotPending {
-            run: id.to_owned(),
-            approval: approval.to_owned(),
-        };
+        let (shelf, run) = self.recorded(found).await?;
+        let id = run.as_str();
         let own = self.cortex.live();
         let is_elsewhere = !own.answer(&run, approval, decision.clone());
         if is_elsewhere {
-            if !shelf.known(&run).await?.waits_for(approval) {
-                return Err(not_pending());
+            let known = shelf.known(&run).await?;
+            if !known.waits_for(approval) {
+                return Err(not_pending(&known, approval));
             }
             if shelf.owner.is_empty() || shelf.owner == CORTEX {
+                // Another answer may be on its way into the journal.
+                let answered = self.until(found, |known| !known.waits_for(approval));
+                if let Ok(Ok(())) = timeout(ON_ITS_WAY, answered).await {
+                    return Err(not_pending(&shelf.known(&run).await?, approval));
+                }
                 return Err(Error::Unavailable(format!("nobody drives run {id} yet")));
             }
             let operator = self.cortex.client().operator();
@@ -100,7 +125,7 @@ impl Inner {
             sent.await
                 .map_err(|error| Error::Unavailable(error.to_string()))?;
         }
-        let written = self.until(id, |known| !known.waits_for(approval));
+        let written = self.until(found, |known| !known.waits_for(approval));
         match timeout(WRITTEN, written).await {
             Ok(written) => written?,
             Err(_) => {
@@ -111,27 +136,25 @@ impl Inner {
             }
         }
         // Another answer may have reached the agent before.
-        if is_elsewhere && shelf.known(&run).await?.decided(approval) != Some(&decision) {
-            return Err(not_pending());
+        if is_elsewhere {
+            let known = shelf.known(&run).await?;
+            let decided = known.decided(approval).map(|(decided, _)| decided);
+            if decided != Some(&decision) {
+                return Err(not_pending(&known, approval));
+            }
         }
-        self.get(id).await
+        self.view_of(found).await
     }
 
     /// Waits until this is so.
-    async fn until(&self, id: &str, is_so: impl Fn(&FoldedRun) -> bool) -> Result<(), Error> {
-        let mut watched = self.cortex.live().watch(&RunId::new(id));
-        let (shelf, run, mut known) = loop {
-            match self.known(id).await {
-                Ok(known) => break known,
-                // It has not begun.
-                Err(Error::NotFound { .. })
-                    if self.cortex.live().coming(&RunId::new(id)).is_some() =>
-                {
-                    watched.more_than(0).await;
-                }
-                Err(error) => return Err(error),
-            }
-        };
+    async fn until(
+        &self,
+        found: &FoundRun,
+        is_so: impl Fn(&FoldedRun) -> bool,
+    ) -> Result<(), Error> {
+        let (shelf, run) = self.once_begun(found).await?;
+        let mut watched = self.cortex.live().watch(&run);
+        let mut known = shelf.known(&run).await?;
         while !is_so(&known) {
             watched.more_than(known.seq()).await;
             shelf.catch_up(&run, &mut known).await?;
@@ -139,27 +162,24 @@ impl Inner {
         Ok(())
     }
 
-    async fn known(&self, id: &str) -> Result<(Shelf, RunId, FoldedRun), Error> {
-        let (shelf, run) = self.find(id).await?;
-        let known = shelf.known(&run).await?;
-        Ok((shelf, run, known))
-    }
-
     /// Goes on from a run that is over.
     pub(super) async fn resume(
         self: &Arc<Self>,
-        id: &str,
+        viewer: &Viewer,
+        found: &FoundRun,
         constraints: Constraints,
         budget: Budget,
     ) -> Result<StartedRun, Error> {
-        let view = self.get(id).await?;
+        let view = self.view_of(found).await?;
+        let id = found.run.as_str();
         if !view.state.is_over() {
             return Err(Error::Active {
                 run: id.to_owned(),
                 state: view.state.label().to_owned(),
             });
         }
-        let (_, _, known) = self.known(id).await?;
+        let (shelf, run) = self.recorded(found).await?;
+        let known = shelf.known(&run).await?;
         let Some(before) = known.brief() else {
             let why = format!("run {id} has no plan to go on from");
             return Err(Error::Unsuitable(why));
@@ -175,6 +195,7 @@ impl Inner {
             brief,
             key: None,
             resumes: Some(id.to_owned()),
+            on_behalf_of: viewer.principal().to_owned(),
             trace: None,
         };
         self.begin(asked).await

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use agenthub_access::Caller;
 use agenthub_cortex::CORTEX;
 use futures_util::{Stream, stream};
 use tokio::{
@@ -15,7 +16,8 @@ use tokio::{
 
 use super::{
     Inner,
-    resources::{ApprovalView, ListQuery, RunState},
+    resources::{ApprovalView, ListQuery, RunState, RunView},
+    viewer::Viewer,
 };
 
 /// Interval at which the journals are looked through.
@@ -116,9 +118,10 @@ impl Inner {
             limit: Some(PAGE),
             ..ListQuery::default()
         };
+        let everyone = Viewer(Caller::shared_anonymous());
         let mut runs = Vec::new();
         for _ in 0..MAX_PAGES {
-            let page = match self.list(query.clone()).await {
+            let page = match self.list(&everyone, query.clone()).await {
                 Ok(page) => page,
                 Err(error) => {
                     tracing::warn!(%error, "approvals of other agents cannot be listed");
@@ -132,7 +135,13 @@ impl Inner {
             query.page_token = page.next;
         }
         let runs = runs.into_iter().filter(|run| run.agent != CORTEX);
-        let mut waiting: Vec<ApprovalView> = runs.flat_map(|run| run.approvals).collect();
+        let of_run = |run: RunView| {
+            let principal = run.on_behalf_of;
+            run.approvals
+                .into_iter()
+                .map(move |approval| approval.on_behalf_of(&principal))
+        };
+        let mut waiting: Vec<ApprovalView> = runs.flat_map(of_run).collect();
         waiting.sort_by_key(|approval| approval.asked_at);
         Some(waiting)
     }

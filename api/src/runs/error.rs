@@ -1,5 +1,7 @@
 //! Errors of operations on runs.
 
+use std::time::Duration;
+
 use agenthub_cortex::{StartError, brief::Faults};
 use agenthub_sdk::runs::journal;
 
@@ -14,12 +16,23 @@ pub(crate) enum Error {
         /// Its id.
         id: String,
     },
+    /// The caller may not do it.
+    #[error("{0}")]
+    Denied(String),
     /// The input does not keep to its bounds.
     #[error("`{at}` {why}")]
     Invalid {
         /// The field, such as `constraints.qualityThreshold`.
         at: String,
         /// Its fault, as the rest of a sentence.
+        why: String,
+    },
+    /// A field is not taken by the agent that would have the run, for its reason.
+    #[error("`{at}` is refused: {why}")]
+    FieldRefused {
+        /// The field.
+        at: String,
+        /// The reason.
         why: String,
     },
     /// The brief has faults.
@@ -35,7 +48,7 @@ pub(crate) enum Error {
     },
     /// The idempotency key is that of another request.
     #[error(
-        "the idempotency key {key:?} was used for run {run}, which was asked for something else"
+        "the idempotency key {key:?} was used for run {run}, which was asked for something else: every other request needs a key of its own"
     )]
     KeyReused {
         /// The key.
@@ -44,12 +57,14 @@ pub(crate) enum Error {
         run: String,
     },
     /// The approval waits for nobody, or never did.
-    #[error("run {run} does not wait for the approval {approval:?}")]
+    #[error("run {run} does not wait for the approval {approval:?}{}", told(decided.as_ref()))]
     NotPending {
         /// The run.
         run: String,
         /// The approval.
         approval: String,
+        /// The decision, if there is one.
+        decided: Option<Decided>,
     },
     /// The run is not over.
     #[error("run {run} is {state}: wait for it or cancel it")]
@@ -73,9 +88,36 @@ pub(crate) enum Error {
     /// Cortex did not take the run.
     #[error("the run did not begin: {0}")]
     Refused(String),
+    /// A quota of the principal is used up.
+    #[error("{reason}")]
+    OverQuota {
+        /// The quota, and when to come back.
+        reason: String,
+        /// Time after which there is room, if that is known.
+        retry_after: Option<Duration>,
+    },
     /// Not possible at the moment.
     #[error("not at the moment: {0}")]
     Unavailable(String),
+}
+
+/// A decision of a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Decided {
+    /// `allowed` or `refused`.
+    pub(crate) answer: &'static str,
+    /// The person.
+    pub(crate) by: String,
+    /// Time, RFC 3339.
+    pub(crate) at: String,
+}
+
+/// A decision as the rest of a sentence.
+fn told(decided: Option<&Decided>) -> String {
+    match decided {
+        None => String::new(),
+        Some(Decided { answer, by, at }) => format!(": it was already {answer} by {by} at {at}"),
+    }
 }
 
 impl Error {
@@ -119,7 +161,15 @@ impl From<StartError> for Error {
                 key,
                 run: run.to_string(),
             },
-            StartError::Refused(why) => Self::Refused(why),
+            StartError::Refused(failure) => Self::Refused(failure.to_string()),
+            StartError::OverQuota {
+                reason,
+                retry_after,
+            } => Self::OverQuota {
+                reason,
+                retry_after,
+            },
+            StartError::Conflict(why) => Self::Refused(why),
             StartError::Unavailable(why) => Self::Unavailable(why),
         }
     }

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::{
     error::Error,
     graph::{self, GraphView},
-    resources::{ApprovalView, PlanView, RunState, RunView, StepStanding},
+    resources::{ApprovalView, ForkedView, PlanView, RunLimits, RunState, RunView, StepStanding},
     sketched::rounds,
     workflow_steps::WorkflowSteps,
     workflows::MODE,
@@ -38,8 +38,8 @@ pub(super) struct FoldedRun {
     spent: Spent,
     graph: graph::Fold,
     waiting: BTreeMap<StepId, (Approval, u64)>,
-    /// Answers of persons, by the approval's id.
-    decided: BTreeMap<String, Decision>,
+    /// Answers of persons and their times, by the approval's id.
+    decided: BTreeMap<String, (Decision, u64)>,
     /// The steps of a workflow.
     workflow: WorkflowSteps,
 }
@@ -82,10 +82,15 @@ impl FoldedRun {
                 let asked = (approval.clone(), *at_ms);
                 self.waiting.insert(step.clone(), asked);
             }
-            RunEvent::StepEnded { step, result, .. } => {
+            RunEvent::StepEnded {
+                step,
+                result,
+                at_ms,
+                ..
+            } => {
                 let asked = self.waiting.remove(step);
                 if let (Some((asked, _)), StepResult::Decided(decision)) = (asked, result) {
-                    self.decided.insert(asked.id, decision.clone());
+                    self.decided.insert(asked.id, (decision.clone(), *at_ms));
                 }
             }
             RunEvent::Ended {
@@ -110,8 +115,8 @@ impl FoldedRun {
         self.waiting.values().any(|(asked, _)| asked.id == approval)
     }
 
-    /// A person's answer to an approval, if there is one.
-    pub(super) fn decided(&self, approval: &str) -> Option<&Decision> {
+    /// A person's answer to an approval and its time, if there is one.
+    pub(super) fn decided(&self, approval: &str) -> Option<&(Decision, u64)> {
         self.decided.get(approval)
     }
 
@@ -168,6 +173,11 @@ impl FoldedRun {
         self.graph.view()
     }
 
+    /// The latest score of each step that was reviewed.
+    pub(super) fn scores(&self) -> BTreeMap<String, f64> {
+        self.graph.scores()
+    }
+
     /// The plan; nothing for a run that has none.
     pub(super) fn plan(&self) -> Option<PlanView> {
         if self.view.mode == MODE {
@@ -175,12 +185,22 @@ impl FoldedRun {
         }
         let reached = (self.view.mode == "app").then(|| reached(&self.facts))?;
         let ready = reached.ready();
+        let is_over = self.facts.ended().is_some();
+        let is_refused = |step: &str| reached.steps.get(step).is_some_and(|work| work.is_refused);
         let standing = |step: &str| match reached.steps.get(step).map(|work| work.state) {
+            None if is_over => StepStanding::NotReached,
             None if ready.iter().any(|ready| ready == step) => StepStanding::Ready,
             None => StepStanding::Waiting,
+            // What was out at the end was called back.
+            Some(WorkState::AwaitingApproval | WorkState::Working) if is_over => {
+                StepStanding::Cancelled
+            }
             Some(WorkState::AwaitingApproval) => StepStanding::AwaitingApproval,
             Some(WorkState::Working) => StepStanding::Working,
             Some(WorkState::Completed) => StepStanding::Completed,
+            Some(WorkState::Failed | WorkState::Skipped) if is_refused(step) => {
+                StepStanding::Refused
+            }
             Some(WorkState::Failed) => StepStanding::Failed,
             Some(WorkState::Skipped) => StepStanding::Skipped,
         };
@@ -214,7 +234,9 @@ pub(super) fn begun(run: &RunId, owner: &str, first: &Entry) -> Result<RunView, 
     let is_app = started.strategy == Orchestrator::NAME;
     let is_chat = started.strategy == ChatTurn.name()
         || asked.as_ref().is_some_and(|a| a.brief.mode == Mode::Chat);
-    let objective = text("/brief/objective").or_else(|| message.as_ref().map(|m| m.text()));
+    let said = message.as_ref().map(|message| message.text());
+    let objective = text("/brief/objective").or(said.filter(|said| !said.trim().is_empty()));
+    let objective = objective.or_else(|| text("/workflow/name"));
     Ok(RunView {
         id: run.to_string(),
         mode: match (is_app, is_chat) {
@@ -232,8 +254,18 @@ pub(super) fn begun(run: &RunId, owner: &str, first: &Entry) -> Result<RunView, 
         created_at: started.at_ms,
         task_id: message.map(|m| m.task_id).unwrap_or_default(),
         parent_task_id: Agent::parent_of(started),
+        on_behalf_of: started.on_behalf_of().to_owned(),
         resumes: text("/resumes"),
         series: text("/brief/series").unwrap_or_default(),
+        forked: Agent::fork_of(started).map(|fork| ForkedView {
+            run: fork.run.to_string(),
+            at: fork.at,
+        }),
+        budget: RunLimits {
+            tokens: started.budget.tokens,
+            calls: started.budget.calls,
+            time_ms: started.budget.time_ms,
+        },
         ..RunView::default()
     })
 }
@@ -251,8 +283,20 @@ impl RunView {
             objective: brief.objective.clone(),
             created_at: coming.at_ms,
             task_id: coming.task_id.to_string(),
+            on_behalf_of: coming.asked.on_behalf_of.clone(),
             resumes: coming.asked.resumes.clone(),
             series: brief.series.clone().unwrap_or_default(),
+            ..Self::default()
+        }
+    }
+
+    /// The same without anything but its state, for who may not see it.
+    pub(super) fn but_its_state(self) -> Self {
+        Self {
+            id: self.id,
+            state: self.state,
+            created_at: self.created_at,
+            ended_at: self.ended_at,
             ..Self::default()
         }
     }
@@ -292,6 +336,14 @@ fn left_open(bundle: &Value) -> Option<Undone> {
 }
 
 impl ApprovalView {
+    /// The same of a run that is on behalf of this principal.
+    pub(super) fn on_behalf_of(self, principal: &str) -> Self {
+        Self {
+            on_behalf_of: principal.to_owned(),
+            ..self
+        }
+    }
+
     /// An approval of this run, asked then.
     pub(super) fn of(run: &str, approval: &Approval, asked_at: u64) -> Self {
         Self {
@@ -303,6 +355,7 @@ impl ApprovalView {
             arguments: approval.arguments.clone(),
             digest: approval.digest.clone(),
             asked_at,
+            on_behalf_of: String::new(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The frames of a run, read from its journal as somebody asks for them.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
 use agenthub_cortex::{Frames, LiveRuns, Watched};
 use agenthub_sdk::{
@@ -8,21 +8,30 @@ use agenthub_sdk::{
     runs::{RunEvent, RunId, journal::Entry},
 };
 use futures_util::{Stream, stream};
+use tokio::time::timeout;
 
 use super::{
     Inner,
     error::Error,
     reading::{PAGE, Shelf},
+    viewer::FoundRun,
 };
 
+/// Time that a run has for its beginning.
+const BEGUN: Duration = Duration::from_secs(5);
+
 impl Inner {
-    /// Follows a run behind this frame.
+    /// Follows a run behind this frame; one that is on its way is waited for, 5 s at most.
     ///
     /// # Errors
     ///
     /// [`Error::NotFound`], [`Error::Unavailable`].
-    pub(super) async fn follow(&self, id: &str, after: u64) -> Result<Following, Error> {
-        let (shelf, run) = self.find(id).await?;
+    pub(super) async fn follow(&self, found: &FoundRun, after: u64) -> Result<Following, Error> {
+        let Ok(begun) = timeout(BEGUN, self.once_begun(found)).await else {
+            let why = format!("run {} has not begun yet: ask again", found.run.as_str());
+            return Err(Error::Unavailable(why));
+        };
+        let (shelf, run) = begun?;
         Following::new(shelf, self.cortex.live(), run, after).await
     }
 }

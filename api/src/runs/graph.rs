@@ -1,7 +1,8 @@
 //! Graph of a run's handoffs.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
+use agenthub_proto::direction::is_direction;
 use agenthub_sdk::runs::{RunEvent, Shortfall, StepId, StepRequest, StepResult, model::Undone};
 use serde::Serialize;
 use serde_json::Value;
@@ -139,6 +140,13 @@ impl Fold {
     /// The graph so far.
     pub(super) fn view(&self) -> GraphView {
         self.graph.clone()
+    }
+
+    /// The latest score of each step that was reviewed.
+    pub(super) fn scores(&self) -> BTreeMap<String, f64> {
+        let edges = self.graph.edges.iter();
+        let scored = edges.filter_map(|edge| Some((edge.step.clone(), edge.score?)));
+        scored.collect()
     }
 
     fn join(&mut self, id: &str, kind: NodeKind) {
@@ -373,7 +381,7 @@ impl GraphView {
 fn one_line(text: &str) -> String {
     let cleaned = text
         .chars()
-        .filter(|c| !turns(*c))
+        .filter(|c| !is_direction(*c))
         .map(|c| match c {
             '\u{2028}' | '\u{2029}' => ' ',
             c if c.is_control() => ' ',
@@ -385,11 +393,6 @@ fn one_line(text: &str) -> String {
         Some((end, _)) => format!("{}…", &cleaned[..end]),
         None => cleaned.to_owned(),
     }
-}
-
-/// True if it changes the direction in which text is read.
-fn turns(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn in_dot(text: &str) -> String {

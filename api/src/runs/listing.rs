@@ -1,8 +1,13 @@
 //! Lists of runs, and the view of one.
 
-use std::{cmp::Reverse, collections::BTreeMap, iter};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    iter,
+    ops::RangeInclusive,
+};
 
-use agenthub_cortex::{ChatTurn, Orchestrator, RESULTS};
+use agenthub_cortex::{ChatTurn, Orchestrator, RESULTS, starter};
 use agenthub_sdk::runs::{
     RunEvent, RunId, Strategy,
     journal::{Filter, ListedRun, State},
@@ -16,6 +21,7 @@ use super::{
     reading::{ANSWER, Shelf},
     resources::{ListQuery, RunPage, RunState, RunView},
     sketched::state_of,
+    viewer::{FoundRun, Viewer},
 };
 
 /// The runs of a page, if nothing is said.
@@ -26,6 +32,12 @@ const MAX_PAGE: u32 = 200;
 
 /// The most runs that are looked at for one page.
 const MAX_LOOKED_AT: usize = 2_000;
+
+/// Characters of the beginning of an id that stands for it. A whole id has 36.
+const PREFIX: RangeInclusive<usize> = 4..=35;
+
+/// The most runs of one beginning among which those of a caller are looked for.
+const OF_ONE_BEGINNING: usize = 1_000;
 
 /// Runs of a thread that are listed together, to find the owner of one, and the most such pages.
 const OWNER_PAGE: usize = 1_000;
@@ -75,9 +87,117 @@ impl Shelf {
 }
 
 impl Inner {
-    /// The journal that has a run, and the id that the run has there.
+    /// The journal that has a run, and the id that the run has there. An id may be given by its beginning.
     pub(super) async fn find(&self, id: &str) -> Result<(Shelf, RunId), Error> {
-        let run = RunId::new(id);
+        match self.find_whole(RunId::new(id)).await {
+            Err(not_found @ Error::NotFound { .. }) => match self.begins_with(id).await? {
+                Some(run) => self.find_whole(run).await,
+                None => Err(not_found),
+            },
+            found => found,
+        }
+    }
+
+    /// The run of those that `is_for` takes, by the principal on whose behalf they are. A run of others is looked for from journal to journal as
+    /// one that is nowhere: it takes as many reads.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] if several of them begin so, [`Error::Unavailable`].
+    pub(super) async fn find_among(
+        &self,
+        id: &str,
+        is_for: impl Fn(&str) -> bool,
+    ) -> Result<Option<FoundRun>, Error> {
+        if let Some(found) = self.find_whole_among(RunId::new(id), &is_for).await? {
+            return Ok(Some(found));
+        }
+        match self
+            .begins_with_among(id, OF_ONE_BEGINNING, &is_for)
+            .await?
+        {
+            Some(run) => self.find_whole_among(run, &is_for).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn find_whole_among(
+        &self,
+        run: RunId,
+        is_for: impl Fn(&str) -> bool,
+    ) -> Result<Option<FoundRun>, Error> {
+        for (at, (name, shelf)) in self.shelves().await.into_iter().enumerate() {
+            let first = match shelf.read(&run, 0, 1).await {
+                Ok(entries) => entries.into_iter().next().map(|entry| entry.event),
+                Err(error) if at == 0 => return Err(error),
+                Err(error) => {
+                    tracing::warn!(name, %error, "a journal cannot be read");
+                    continue;
+                }
+            };
+            let starter = match &first {
+                None => continue,
+                Some(RunEvent::Started(started)) => started.on_behalf_of(),
+                Some(_) => "",
+            };
+            if !is_for(starter) {
+                continue;
+            }
+            let shelf = match at {
+                0 => Some(shelf),
+                _ => shelf.owned(&run).await?,
+            };
+            if shelf.is_some() {
+                return Ok(Some(FoundRun {
+                    run,
+                    shelf,
+                    starter: Some(starter.to_owned()),
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The one run whose id begins so.
+    async fn begins_with(&self, id: &str) -> Result<Option<RunId>, Error> {
+        self.begins_with_among(id, 2, &|_: &str| true).await
+    }
+
+    /// The same of those that `is_for` takes, by the principal on whose behalf they are.
+    async fn begins_with_among(
+        &self,
+        id: &str,
+        limit: usize,
+        is_for: &impl Fn(&str) -> bool,
+    ) -> Result<Option<RunId>, Error> {
+        if !PREFIX.contains(&id.len()) {
+            return Ok(None);
+        }
+        let filter = Filter {
+            prefix: Some(id.to_owned()),
+            limit,
+            ..Filter::default()
+        };
+        let mut found = BTreeSet::new();
+        for (name, shelf) in self.shelves().await {
+            match shelf.list(&filter).await {
+                Ok(listed) => {
+                    let own = listed.into_iter().filter(|listed| is_for(starter(listed)));
+                    found.extend(own.map(|listed| listed.run));
+                }
+                Err(error) => tracing::warn!(name, %error, "a journal cannot be listed"),
+            }
+        }
+        match found.len() {
+            0 | 1 => Ok(found.pop_first()),
+            _ => Err(Error::Invalid {
+                at: "id".to_owned(),
+                why: format!("is {id:?}, with which several runs begin: give more of it"),
+            }),
+        }
+    }
+
+    pub(super) async fn find_whole(&self, run: RunId) -> Result<(Shelf, RunId), Error> {
         if !self.home.read(&run, 0, 1).await?.is_empty() {
             return Ok((self.home.clone(), run));
         }
@@ -88,17 +208,17 @@ impl Inner {
                 Err(error) => tracing::warn!(name, %error, "a journal cannot be read"),
             }
         }
-        Err(Error::no_run(id))
+        Err(Error::no_run(run.as_str()))
     }
 
-    /// A run.
+    /// A run by its whole id, whoever started it.
     pub(super) async fn get(&self, id: &str) -> Result<RunView, Error> {
         let run = RunId::new(id);
         if let Some(view) = self.over.get(&run) {
             return Ok(view);
         }
-        match self.find(id).await {
-            Ok((shelf, run)) => self.view(&shelf, &run).await,
+        match self.find_whole(run.clone()).await {
+            Ok((shelf, run)) => self.read_view(&shelf, &run).await,
             Err(error @ Error::NotFound { .. }) => match self.cortex.live().coming(&run) {
                 Some(coming) => Ok(RunView::coming(&run, &coming)),
                 None => Err(error),
@@ -107,17 +227,15 @@ impl Inner {
         }
     }
 
-    async fn view(&self, shelf: &Shelf, run: &RunId) -> Result<RunView, Error> {
-        if let Some(view) = self.over.get(run) {
-            return Ok(view);
-        }
+    /// A run as its journal has it.
+    pub(super) async fn read_view(&self, shelf: &Shelf, run: &RunId) -> Result<RunView, Error> {
         let view = shelf.known(run).await?.view();
         self.over.keep(run, &view);
         Ok(view)
     }
 
-    /// A page of runs.
-    pub(super) async fn list(&self, query: ListQuery) -> Result<RunPage, Error> {
+    /// A page of the runs that the caller may see.
+    pub(super) async fn list(&self, viewer: &Viewer, query: ListQuery) -> Result<RunPage, Error> {
         let limit = match query.limit.unwrap_or(PAGE) {
             limit @ 1..=MAX_PAGE => limit as usize,
             limit => {
@@ -134,7 +252,8 @@ impl Inner {
                 .iter()
                 .map(|(run, coming)| RunView::coming(run, coming))
                 .collect();
-            page.runs.retain(|view| query.takes(view));
+            page.runs
+                .retain(|view| query.takes(view) && viewer.sees(&view.on_behalf_of));
             page.runs.sort_by_key(|view| Reverse(view.created_at));
         }
         for _ in 0..MAX_LOOKED_AT {
@@ -152,10 +271,12 @@ impl Inner {
                 continue;
             }
             // Told by the row alone, so that no event is read of the others.
-            if query.state.is_some_and(|state| state != state_of(&listed)) {
+            if !viewer.sees(starter(&listed))
+                || query.state.is_some_and(|state| state != state_of(&listed))
+            {
                 continue;
             }
-            match shelf.sketch(&listed).await {
+            match shelf.sketch_once(&listed, &self.sketches).await {
                 Ok(view) if query.takes(&view) => page.runs.push(view),
                 Ok(_) | Err(Error::NotFound { .. }) => {}
                 Err(error) => tracing::warn!(run = %listed.run, %error, "a run cannot be shown"),
@@ -217,6 +338,8 @@ impl ListQuery {
             thread: self.thread_id.clone(),
             states,
             asks: self.state == Some(RunState::AwaitingApproval),
+            top_only: self.top_only,
+            prefix: None,
             before: None,
             limit,
         }
@@ -245,7 +368,10 @@ impl ListQuery {
             let is_app = mode == Orchestrator::NAME && view.mode == "app";
             *mode == view.mode || is_chat || is_app
         };
-        self.state.is_none_or(|state| view.state == state)
+        // Journals of earlier releases do not tell parts from others.
+        let is_wanted = !self.top_only || view.parent_task_id.is_empty();
+        is_wanted
+            && self.state.is_none_or(|state| view.state == state)
             && self
                 .thread_id
                 .as_ref()
@@ -284,7 +410,9 @@ mod tests {
         });
         for number in 0..=OWNER_PAGE {
             let run = RunId::new(number.to_string());
-            let opened = journal.open(&run, "mailer", claim, Some(&first)).await;
+            let opened = journal
+                .open(&run, "mailer", claim, std::slice::from_ref(&first))
+                .await;
             opened.expect("it is new");
         }
         let shelf = Shelf {

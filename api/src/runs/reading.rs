@@ -66,14 +66,15 @@ impl Shelf {
 
     /// An approval that waits, as its run tells of it; nothing once it does not.
     pub(super) async fn approval(&self, run: &RunId, approval: &Approval) -> Option<ApprovalView> {
-        let mut views = match self.known(run).await {
-            Ok(known) => known.approvals().into_iter(),
+        let (mut views, principal) = match self.known(run).await {
+            Ok(known) => (known.approvals().into_iter(), known.view().on_behalf_of),
             Err(error) => {
                 tracing::warn!(%run, %error, "an approval cannot be shown");
                 return None;
             }
         };
-        views.find(|view| view.digest == approval.digest)
+        let waiting = views.find(|view| view.digest == approval.digest)?;
+        Some(waiting.on_behalf_of(&principal))
     }
 
     /// Takes in what happened since.

@@ -96,6 +96,10 @@ pub(crate) struct RunView {
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schema(required = false)]
     pub(crate) parent_task_id: String,
+    /// The principal who asked first for what it is a part of; none on a hub without identities.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
+    pub(crate) on_behalf_of: String,
     /// The run that it goes on from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) resumes: Option<String>,
@@ -103,6 +107,44 @@ pub(crate) struct RunView {
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schema(required = false)]
     pub(crate) series: String,
+    /// The run that it was forked from, and the number of the event at which it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) forked: Option<ForkedView>,
+    /// Limits of the whole run.
+    #[serde(skip_serializing_if = "RunLimits::is_unlimited")]
+    #[schema(required = false)]
+    pub(crate) budget: RunLimits,
+}
+
+/// Place in another run from which a run goes on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
+#[schema(as = Forked)]
+pub(crate) struct ForkedView {
+    /// The other run.
+    pub(crate) run: String,
+    /// Number of its event.
+    pub(crate) at: u64,
+}
+
+/// Limits of a run; what is not given is not limited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RunLimits {
+    /// Tokens that models use, read and written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tokens: Option<u64>,
+    /// Calls of models, tools and agents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) calls: Option<u64>,
+    /// Time, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) time_ms: Option<u64>,
+}
+
+impl RunLimits {
+    fn is_unlimited(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A run that was asked for.
@@ -127,6 +169,8 @@ pub(crate) struct ListQuery {
     pub(crate) limit: Option<u32>,
     /// End of the page before.
     pub(crate) page_token: Option<String>,
+    /// Only those that no other run led to.
+    pub(crate) top_only: bool,
 }
 
 /// Runs, latest first.
@@ -164,6 +208,9 @@ pub(crate) struct ApprovalView {
     #[serde(serialize_with = "rfc3339")]
     #[schema(value_type = String, format = DateTime)]
     pub(crate) asked_at: u64,
+    /// The principal on whose behalf its run is.
+    #[serde(skip)]
+    pub(super) on_behalf_of: String,
 }
 
 /// The plan of a run.
@@ -196,8 +243,14 @@ pub(crate) enum StepStanding {
     Completed,
     /// It has failed for good.
     Failed,
+    /// A person did not allow it.
+    Refused,
+    /// It was called back before it was done.
+    Cancelled,
     /// It was left out.
     Skipped,
+    /// The run ended before it, or what it needs failed.
+    NotReached,
 }
 
 impl RunState {
@@ -230,7 +283,10 @@ impl StepStanding {
             Self::Working => "working",
             Self::Completed => "completed",
             Self::Failed => "failed",
+            Self::Refused => "refused",
+            Self::Cancelled => "cancelled",
             Self::Skipped => "skipped",
+            Self::NotReached => "not-reached",
         }
     }
 }

@@ -15,6 +15,7 @@ use super::{
     error::Error,
     reading::ANSWER,
     resources::{RunState, RunView},
+    viewer::FoundRun,
 };
 
 /// The most numbers at one time.
@@ -27,11 +28,12 @@ impl Inner {
     /// Keeps what became of a run's result.
     pub(super) async fn record(
         &self,
-        id: &str,
+        found: &FoundRun,
         metrics: Map<String, Value>,
     ) -> Result<RunView, Error> {
         check(&metrics)?;
-        let view = self.get(id).await?;
+        let view = self.view_of(found).await?;
+        let id = found.run.as_str();
         if !view.state.is_over() {
             return Err(Error::Active {
                 run: id.to_owned(),

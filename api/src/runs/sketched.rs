@@ -10,7 +10,7 @@ use agenthub_sdk::runs::{
 use super::{
     error::Error,
     folded::begun,
-    reading::Shelf,
+    reading::{EndedRuns, Shelf},
     resources::{ApprovalView, RunState, RunView},
 };
 
@@ -44,6 +44,26 @@ impl Shelf {
         if view.mode == "app" {
             view.depth = rounds(&view).unwrap_or(summary.round);
         }
+        Ok(view)
+    }
+
+    /// The same; of a run that is over, the journal is read once.
+    ///
+    /// # Errors
+    ///
+    /// As [`sketch`](Self::sketch).
+    pub(super) async fn sketch_once(
+        &self,
+        listed: &ListedRun,
+        ended: &EndedRuns,
+    ) -> Result<RunView, Error> {
+        if listed.state != State::Working
+            && let Some(view) = ended.get(&listed.run)
+        {
+            return Ok(view);
+        }
+        let view = self.sketch(listed).await?;
+        ended.keep(&listed.run, &view);
         Ok(view)
     }
 
@@ -93,5 +113,73 @@ fn asked_for(run: &str, asked: &Entry) -> Option<ApprovalView> {
             ..
         } => Some(ApprovalView::of(run, approval, *at_ms)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::Duration};
+
+    use agenthub_sdk::runs::{
+        Budget, Journal, RunId, RunOutcome, RunStarted, Spent,
+        journal::{Claim, Filter, MemoryJournal},
+    };
+    use serde_json::Value;
+
+    use super::*;
+
+    fn shelf(journal: MemoryJournal) -> Shelf {
+        Shelf {
+            journal: Arc::new(journal),
+            owner: String::new(),
+        }
+    }
+
+    /// Issue 26, cost: a page that is open reads nothing of runs that are over.
+    #[tokio::test]
+    async fn the_journal_of_a_run_that_is_over_is_read_once() {
+        let started = RunEvent::Started(RunStarted {
+            strategy: "tool_loop".to_owned(),
+            input: Value::Null,
+            thread: String::new(),
+            origin: Value::Null,
+            budget: Budget::default(),
+            deadline_ms: None,
+            at_ms: 0,
+        });
+        let over = RunEvent::Ended {
+            outcome: RunOutcome::Failed {
+                error: "it broke".to_owned(),
+            },
+            spent: Spent::default(),
+            at_ms: 5,
+        };
+        let journal = MemoryJournal::default();
+        let claim = Claim {
+            driver: "d",
+            lease: Duration::from_secs(60),
+        };
+        let (ended, entries) = (RunId::new("over"), [started.clone(), over]);
+        let added = journal.add(&ended, "o", &entries).await;
+        added.expect("it is new");
+        let working = RunId::new("working");
+        let opened = journal.open(&working, "o", claim, &[started]).await;
+        opened.expect("it is new");
+        let filter = Filter {
+            limit: 9,
+            ..Filter::default()
+        };
+        let listed = journal.list(&filter).await.expect("they are there");
+        assert_eq!(listed.len(), 2);
+        let (there, gone) = (shelf(journal), shelf(MemoryJournal::default()));
+        let ended = EndedRuns::default();
+        for row in &listed {
+            let first = there.sketch_once(row, &ended).await.expect("it is read");
+            let again = gone.sketch_once(row, &ended).await;
+            match row.state {
+                State::Working => assert!(again.is_err(), "it may have changed"),
+                _ => assert_eq!(again.expect("it is known").state, first.state),
+            }
+        }
     }
 }

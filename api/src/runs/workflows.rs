@@ -1,24 +1,23 @@
 //! Runs of workflows that are asked for here: they are begun by the agent that carries workflows out.
 
-use std::time::{Duration, SystemTime};
-
 use agenthub_sdk::{
-    Agent, Client, Error as HubError, Message, Part, Role, TraceContext,
-    proto::{a2a::TaskState, agenthub::AgentEventMetadata},
-    runs::{RunEvent, RunId, workflow_step::RUN},
+    Agent, Client, Message, Part, Role, TraceContext,
+    proto::agenthub::AgentEventMetadata,
+    runs::{RunId, RunStarted, workflow_step::RUN},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use tokio::time::{Instant, sleep};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{
     Inner,
+    asking::{AskedRun, Refusal, submitted},
     error::Error,
-    reading::Shelf,
-    resources::{RunState, RunView, StartedRun},
+    forking::beginning,
+    resources::StartedRun,
     steps::EndedSteps,
+    viewer::{FoundRun, Viewer},
 };
 
 /// Mode of the runs: the name of their strategy.
@@ -29,12 +28,6 @@ const KEYS: Uuid = Uuid::from_u128(0x61c1_9f02_8d3b_4f0e_a7b5_20c4_d9e8_5a17);
 
 /// Field of a request with the run that it goes on from.
 const RETRIES: &str = "retries";
-
-/// Deadline for the run to begin.
-const BEGINNING: Duration = Duration::from_secs(5);
-
-/// Pause between looks whether it has begun.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// A workflow to carry out, and its input.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -83,6 +76,7 @@ impl WorkflowRequest {
         &self,
         agent: &str,
         task_id: &str,
+        principal: &str,
         trace: Option<TraceContext>,
     ) -> (Message, AgentEventMetadata) {
         let message = Message {
@@ -97,6 +91,7 @@ impl WorkflowRequest {
             to_agent_id: agent.to_owned(),
             traceparent: trace.unwrap_or_else(TraceContext::start).to_string(),
             idempotency_key: task_id.to_owned(),
+            on_behalf_of: principal.to_owned(),
             ..AgentEventMetadata::default()
         };
         (message.with_metadata("task_type", RUN), routing)
@@ -111,6 +106,7 @@ impl Inner {
     /// [`Error::Invalid`] with all that is wrong with workflow and input, [`Error::KeyReused`], [`Error::Unavailable`].
     pub(super) async fn carry_out(
         &self,
+        viewer: &Viewer,
         asked: WorkflowRequest,
         key: Option<&str>,
         trace: Option<TraceContext>,
@@ -121,7 +117,7 @@ impl Inner {
             Error::Unavailable(why.to_owned())
         })?;
         let task_id = match key {
-            Some(key) => Uuid::new_v5(&KEYS, key.as_bytes()),
+            Some(key) => Uuid::new_v5(&KEYS, viewer.key(key).as_bytes()),
             None => Uuid::now_v7(),
         };
         let task_id = task_id.to_string();
@@ -131,34 +127,16 @@ impl Inner {
         {
             return Ok(started);
         }
-        let (message, routing) = asked.message(&agent, &task_id, trace);
-        match client.publish(message, routing).await {
-            Ok(_) => {}
-            Err(HubError::Invalid(why)) => return Err(invalid(why)),
-            Err(error) => return Err(Error::Unavailable(error.to_string())),
-        }
-        let begin = Instant::now();
-        loop {
-            match self.get(run.as_str()).await {
-                Ok(run) => return Ok(StartedRun { run, is_new: true }),
-                Err(Error::NotFound { .. }) => {}
-                Err(error) => return Err(error),
-            }
-            match client.task(&task_id, 1).await {
-                Ok(task) if task.state() == TaskState::Rejected => {
-                    let why = task.status.map(|status| status.text());
-                    return Err(invalid(why.unwrap_or_default()));
-                }
-                Ok(_) | Err(HubError::NotFound(_)) => {}
-                Err(error) if error.is_retryable() => {}
-                Err(error) => return Err(Error::Unavailable(error.to_string())),
-            }
-            if begin.elapsed() > BEGINNING {
-                let run = submitted(&run, &agent, &task_id, &asked);
-                return Ok(StartedRun { run, is_new: true });
-            }
-            sleep(LOOK_AGAIN).await;
-        }
+        let (message, routing) = asked.message(&agent, &task_id, viewer.principal(), trace);
+        let view = submitted(&run, (MODE, &agent), &task_id, asked.name());
+        let asked = AskedRun {
+            message,
+            routing,
+            run,
+            view,
+            key: key.map(str::to_owned),
+        };
+        self.ask_for(asked, invalid).await
     }
 
     /// Starts a workflow again that has ended, as another run, or finds the one that was started so under the same key. Of the steps before `from`
@@ -169,11 +147,13 @@ impl Inner {
     /// [`Error::NotFound`], [`Error::Active`], [`Error::Unsuitable`] for a run of another kind, and those of [`carry_out`](Self::carry_out).
     pub(super) async fn retry(
         &self,
-        id: &str,
+        viewer: &Viewer,
+        found: &FoundRun,
         (from, input): (Option<String>, Option<Map<String, Value>>),
         key: Option<&str>,
     ) -> Result<StartedRun, Error> {
-        let view = self.get(id).await?;
+        let view = self.view_of(found).await?;
+        let id = found.run.as_str();
         if view.mode != MODE {
             let why = format!("run {id} carries no workflow out: see `agenthub runs resume`");
             return Err(Error::Unsuitable(why));
@@ -184,12 +164,19 @@ impl Inner {
                 state: view.state.label().to_owned(),
             });
         }
-        let (shelf, run) = self.find(id).await?;
-        let before = asked_before(&shelf, &run).await?;
-        let before = before.and_then(|mut data| {
+        let (shelf, run) = self.recorded(found).await?;
+        let started = beginning(&shelf, &run).await?;
+        let before = started.as_ref().and_then(|started| {
+            let mut data = asked_for(started)?;
             // A run again is one of the same workflow.
             data.as_object_mut()?.remove(RETRIES);
-            WorkflowRequest::deserialize(data).ok()
+            let asked = WorkflowRequest::deserialize(data).ok()?;
+            // A fork began with the message of another run, whose input it may have changed.
+            let own = Agent::fork_of(started).and(started.input["input"].as_object());
+            Some(WorkflowRequest {
+                input: own.cloned().unwrap_or(asked.input),
+                ..asked
+            })
         });
         let Some(before) = before else {
             let why = format!("run {id} does not say which workflow it was");
@@ -204,7 +191,7 @@ impl Inner {
                 steps: shelf.ended_steps(&run).await?,
             }),
         };
-        self.carry_out(asked, key, None).await
+        self.carry_out(viewer, asked, key, None).await
     }
 
     /// The run that was started under a key, if there is one.
@@ -219,7 +206,8 @@ impl Inner {
             Err(Error::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let before = asked_before(&shelf, &run).await?;
+        let before = beginning(&shelf, &run).await?;
+        let before = before.as_ref().and_then(asked_for);
         // Numbers may have another form once they were in a message.
         let now = Part::data(&json!(asked));
         let now = Message {
@@ -238,13 +226,8 @@ impl Inner {
 }
 
 /// The data of the message that a run began with.
-async fn asked_before(shelf: &Shelf, run: &RunId) -> Result<Option<Value>, Error> {
-    let first = shelf.read(run, 0, 1).await?.into_iter().next();
-    let message = match first.map(|first| first.event) {
-        Some(RunEvent::Started(started)) => Agent::message_of(&started),
-        _ => None,
-    };
-    Ok(message.and_then(|message| message.data().next()))
+fn asked_for(started: &RunStarted) -> Option<Value> {
+    Agent::message_of(started)?.data().next()
 }
 
 /// A request as it is compared with another: without the results that stand, which follow from the run that it goes on from.
@@ -255,7 +238,7 @@ fn without_results(mut data: Value) -> Value {
     data
 }
 
-fn invalid(why: String) -> Error {
+fn invalid(Refusal { why, .. }: Refusal) -> Error {
     Error::Invalid {
         at: MODE.to_owned(),
         why: format!("is not carried out: {why}"),
@@ -271,25 +254,4 @@ fn executor(client: &Client) -> Option<String> {
         .collect();
     able.sort_by_key(|entry| !entry.online);
     able.first().map(|entry| entry.card.name.clone())
-}
-
-fn submitted(run: &RunId, agent: &str, task_id: &str, asked: &WorkflowRequest) -> RunView {
-    RunView {
-        id: run.to_string(),
-        mode: MODE.to_owned(),
-        agent: agent.to_owned(),
-        thread_id: task_id.to_owned(),
-        state: RunState::Submitted,
-        created_at: now_ms(),
-        objective: asked.name().to_owned(),
-        task_id: task_id.to_owned(),
-        ..RunView::default()
-    }
-}
-
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| {
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-    })
 }

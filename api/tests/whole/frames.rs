@@ -6,7 +6,7 @@ use agenthub_agents::echo;
 use agenthub_api::{Runs, Service};
 use agenthub_cortex::Running;
 use agenthub_sdk::{
-    Failure, Update,
+    Update,
     internal::assemble,
     model::{Completion, DeltaSink, LanguageModel, ModelError, Offline, Request, Scripted},
     proto::{
@@ -205,16 +205,7 @@ async fn text_that_turns_out_not_to_be_the_answer_is_replaced() {
 async fn a_call_that_is_dropped_cancels_its_turn() {
     let world = World::new(Scripted::from_fn(delegating)).await;
     let (tell, mut told) = mpsc::channel(2);
-    let agent = worker("agent_a", move |task| {
-        let tell = tell.clone();
-        async move {
-            tell.send("at work").await?;
-            task.cancelled().await;
-            tell.send("cancelled").await?;
-            Err::<String, _>(Failure::cancelled("told to stop"))
-        }
-    });
-    let _agent = world.agent(agent).await;
+    let _agent = world.agent(cancelled("agent_a", tell)).await;
     let mut client = serve(&world.cortex).await;
     let stream = client.chat(chat("agent_a")).await.expect("it is taken");
     assert_eq!(within(told.recv()).await, Some("at work"));

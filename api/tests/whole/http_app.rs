@@ -1,38 +1,14 @@
 //! A run that plans, over HTTP from its brief to its results.
 
-use std::time::Duration;
-
-use agenthub_sdk::{
-    Agent, AgentBuilder, Card, Phase, Skill, TaskContext,
-    model::Offline,
-    proto::a2a::{Message, Part, Role},
-};
+use agenthub_sdk::model::Offline;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
     harness::*,
+    runs::steering,
     web::{Web, types},
 };
-
-/// An agent that makes a text of an objective.
-fn maker() -> AgentBuilder {
-    let object = |field: &str| json!({"type": "object", "properties": {field: {"type": "string"}}, "required": [field]});
-    let card = Card::new("maker", "Makes things")
-        .skill(Skill::new("make", "Make", "Makes a text from an objective"))
-        .input_schema("make", object("objective"))
-        .output_schema("make", object("text"))
-        .phase("make", Phase::Generation);
-    Agent::worker(card)
-        .on_task_type("make", async |_: TaskContext| {
-            let mut message = Message::new(Role::Agent, "made");
-            message
-                .content
-                .push(Part::data(&json!({"text": "a fine thing"})));
-            Ok(message)
-        })
-        .drain_timeout(Duration::from_millis(50))
-}
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
@@ -44,7 +20,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 #[tokio::test]
 async fn a_brief_becomes_a_plan_a_question_and_a_bundle() {
     let world = World::new(Offline).await;
-    let _maker = world.agent(maker()).await;
+    let _maker = world.agent(steering::maker()).await;
     let web = Web::of(&world.cortex).await;
     let brief = json!({
         "objective": "make a fine thing",

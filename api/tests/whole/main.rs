@@ -10,6 +10,7 @@ mod hostile;
 mod http;
 mod http_app;
 mod http_errors;
+mod injections;
 mod orchestrating;
 mod runs;
 mod spans;

@@ -1,11 +1,13 @@
 //! Runs over gRPC: started, watched, called back, found again.
 
 mod beginning;
+mod counting;
 mod elsewhere;
+mod foreign;
 mod keeping;
 mod listing;
 mod slow;
-mod steering;
+pub(super) mod steering;
 mod watching;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -13,7 +15,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use agenthub_broker::Server;
 use agenthub_cortex::{CHAT_REQUEST, CORTEX, Running};
 use agenthub_sdk::{
-    Agent, AgentBuilder, Card, Delegation, Failure, Phase, Skill, TaskContext,
+    Agent, AgentBuilder, Card, Delegation, Phase, Skill, TaskContext,
     model::{Offline, Scripted},
     proto::{
         a2a::{Message, Part, Role, TaskState},
@@ -26,7 +28,7 @@ use agenthub_sdk::{
         json,
     },
     runs::{
-        Journal, RunEvent, RunId, StepResult,
+        Budget, Journal, RunEvent, RunId, RunStarted, StepResult,
         journal::{Claim, JournalDecorator, JournalError, MemoryJournal, OpenedRun},
     },
 };
@@ -97,6 +99,19 @@ fn kinds(frames: &[Frame]) -> Vec<&str> {
     frames.iter().map(|frame| &*frame.r#type).collect()
 }
 
+/// The beginning of a run of this strategy.
+fn started(strategy: &str, origin: Value) -> RunEvent {
+    RunEvent::Started(RunStarted {
+        strategy: strategy.to_owned(),
+        input: Value::Null,
+        thread: String::new(),
+        origin,
+        budget: Budget::default(),
+        deadline_ms: None,
+        at_ms: 0,
+    })
+}
+
 /// A journal in memory that says that it is not lost, and so is taken up like one on a disk.
 #[derive(Debug, Default)]
 struct Kept(MemoryJournal);
@@ -116,7 +131,7 @@ impl JournalDecorator for Kept {
         run: &RunId,
         owner: &str,
         claim: Claim<'_>,
-        first: Option<&RunEvent>,
+        first: &[RunEvent],
     ) -> Result<OpenedRun, JournalError> {
         self.0.open(run, owner, claim, first).await
     }

@@ -1,15 +1,21 @@
 //! The fold of a run's journal into its steps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use agenthub_sdk::runs::{
-    RunEvent, StepId, StepRequest, StepResult,
-    workflow_step::{StepEnd, reused_in},
+use agenthub_sdk::{
+    Agent,
+    runs::{
+        RunEvent, StepId, StepRequest, StepResult, redact,
+        workflow_step::{StepEnd, WorkflowStep, counted_in, is_undo, reused_in},
+    },
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{StepKind, StepView, begun};
+use super::{
+    StepKind, StepView, begun,
+    counts::{Counting, StepCounts},
+};
 use crate::runs::workflows::MODE;
 
 /// State of a step whose result is that of an earlier run.
@@ -30,35 +36,60 @@ pub(in crate::runs) type EndedSteps = BTreeMap<StepId, EndedStep>;
 
 /// The fold of a run's journal into its steps.
 #[derive(Debug, Default)]
-pub(super) struct Fold {
-    pub(super) steps: Vec<StepView>,
+pub(in crate::runs) struct Fold {
+    pub(in crate::runs) steps: Vec<StepView>,
+    counting: Counting,
+    /// The latest of the steps with a name and the number of an attempt.
+    places: HashMap<(String, u32), usize>,
     requests: BTreeMap<StepId, StepRequest>,
+    /// The handover that an orchestrator noted last: the capability, and the step of its plan.
+    named: Option<(String, String)>,
     ended: EndedSteps,
     /// Results of earlier runs that stand for those of this one where it asks for the same.
     reused: EndedSteps,
     is_workflow: bool,
+    /// Beginning of a fork: what was recorded before was recorded by the other run.
+    forked_ms: Option<u64>,
 }
 
 impl Fold {
-    pub(super) fn apply(&mut self, event: &RunEvent) {
+    pub(in crate::runs) fn apply(&mut self, event: &RunEvent) {
+        if let RunEvent::Started(started) = event {
+            self.forked_ms = Agent::fork_of(started).map(|_| started.at_ms);
+        }
         match event {
             RunEvent::Started(started) if started.strategy == MODE => {
                 self.is_workflow = true;
                 self.reused = EndedSteps::deserialize(&started.input["reused"]).unwrap_or_default();
             }
             RunEvent::Noted { value, at_ms, .. } if self.is_workflow && value["type"] == "step" => {
-                self.steps.extend(self.told(&value["data"], *at_ms));
+                if let Some(view) = self.told(&value["data"], *at_ms) {
+                    self.add(view);
+                }
+            }
+            RunEvent::Noted { step, value, .. }
+                if self.is_workflow && counted_in(step).is_some() =>
+            {
+                let count = counted_in(step).zip(value.as_u64());
+                if let Some((step, count)) = count {
+                    self.counting.items(step, count);
+                }
             }
             RunEvent::Noted { step, at_ms, .. } if self.is_workflow => {
                 let step = reused_in(step).map(StepId::new);
                 let ended = step.and_then(|step| Some((self.reused.get(&step)?, step)));
                 if let Some((EndedStep { what, result }, step)) = ended {
                     let mut view = begun(&step, 1, what, *at_ms);
+                    view.plan_step = self.plan_step(&step, what);
                     view.end(result);
                     view.state = REUSED.to_owned();
                     view.ended_at = Some(*at_ms);
-                    self.steps.push(view);
+                    self.add(view);
                 }
+            }
+            RunEvent::Noted { value, .. } if value["type"] == "handoff" => {
+                let text = |field: &str| value["data"][field].as_str().unwrap_or_default();
+                self.named = Some((text("capability").to_owned(), text("step").to_owned()));
             }
             RunEvent::StepBegun {
                 step,
@@ -69,7 +100,9 @@ impl Fold {
             } => {
                 self.requests.insert(step.clone(), what.clone());
                 self.ended.remove(step);
-                self.steps.push(begun(step, *attempt, what, *at_ms));
+                let mut view = begun(step, *attempt, what, *at_ms);
+                view.plan_step = self.plan_step(step, what);
+                self.add(view);
             }
             RunEvent::StepEnded {
                 step,
@@ -85,9 +118,8 @@ impl Fold {
                     };
                     self.ended.insert(step.clone(), ended);
                 }
-                let is_it =
-                    |view: &&mut StepView| view.step == step.as_str() && view.attempt == *attempt;
-                if let Some(view) = self.steps.iter_mut().rev().find(is_it) {
+                let place = self.places.get(&(step.to_string(), *attempt));
+                if let Some(view) = place.and_then(|at| self.steps.get_mut(*at)) {
                     view.ended_at = Some(*at_ms);
                     view.end(result);
                     if self.is_workflow
@@ -95,15 +127,59 @@ impl Fold {
                     {
                         view.fail(reason);
                     }
+                    if view.state == "completed" && self.forked_ms > Some(*at_ms) {
+                        REUSED.clone_into(&mut view.state);
+                    }
+                    self.counting.ended(view);
                 }
             }
             _ => {}
         }
     }
 
-    /// A decision, a skipped step or an item of a loop, as its workflow has noted it. An item began with the first of its steps.
+    /// All attempts in numbers, by step of the plan.
+    pub(in crate::runs) fn counts(&self) -> BTreeMap<String, StepCounts> {
+        self.counting.all()
+    }
+
+    /// An attempt at a step.
+    pub(in crate::runs) fn attempt(&self, step: &StepId, attempt: u32) -> Option<&StepView> {
+        let place = self.places.get(&(step.to_string(), attempt))?;
+        self.steps.get(*place)
+    }
+
+    fn add(&mut self, view: StepView) {
+        self.counting.begun(&view);
+        let place = (view.step.clone(), view.attempt);
+        self.places.insert(place, self.steps.len());
+        self.steps.push(view);
+    }
+
+    /// The step of the plan that a step of the run is an attempt at.
+    fn plan_step(&self, step: &StepId, what: &StepRequest) -> String {
+        if self.is_workflow {
+            let named = WorkflowStep::of(step).filter(|_| !is_undo(step));
+            return named.map_or("", |named| named.step).to_owned();
+        }
+        match what {
+            StepRequest::ApprovalAsked(approval) => approval.subject.clone(),
+            StepRequest::Delegated(sent) => {
+                let named = self.named.as_ref();
+                let named = named.filter(|(what, _)| *what == sent.handoff.capability);
+                named.map_or("", |(_, step)| step).to_owned()
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// A decision, a step that was skipped or failed before it began, or an item of a loop, as its workflow has noted it. An item began with the first
+    /// of its steps.
     fn told(&self, data: &Value, at_ms: u64) -> Option<StepView> {
         let metadata = &data["metadata"];
+        // It did not begin: what it needs has failed, and says why.
+        if metadata["behind"].is_string() {
+            return None;
+        }
         let decision = &metadata["decision"];
         let name = data["stepName"].as_str()?;
         let is_within = |step: &&StepView| {
@@ -131,7 +207,8 @@ impl Fold {
                 Value::Null => Value::Null,
                 decision => json!({ "decision": decision }),
             },
-            error: String::new(),
+            error: redact::error(metadata["error"].as_str().unwrap_or_default()),
+            plan_step: data["step"].as_str().unwrap_or_default().to_owned(),
         })
     }
 
@@ -145,7 +222,9 @@ impl Fold {
 
 #[cfg(test)]
 mod tests {
-    use agenthub_sdk::runs::{Budget, Decision, DelegationResult, RunStarted};
+    use agenthub_sdk::runs::{
+        Approval, Budget, Decision, DelegationResult, Handoff, RunStarted, SentHandoff,
+    };
 
     use super::*;
 
@@ -207,6 +286,79 @@ mod tests {
             ("failed", 2, Some(9))
         );
         assert_eq!(fold.standing().len(), 2, "it is no result");
+    }
+
+    /// Issue 26, runs: why a step failed that could not begin, and which step of the plan each is.
+    #[test]
+    fn a_step_that_could_not_begin_says_why_and_each_names_that_of_its_plan() {
+        let mut fold = Fold::default();
+        fold.apply(&started(json!({})));
+        comes(&mut fold, "pack/1/try-2", StepResult::Woke);
+        comes(&mut fold, "undo/pack", StepResult::Woke);
+        fold.apply(&RunEvent::Noted {
+            step: StepId::new("b/has-failed"),
+            value: json!({"type": "step", "data": {
+                "step": "b", "stepName": "b", "status": "FAILED",
+                "metadata": {"kind": "agent", "error": "password=hunter22 is not there"},
+            }}),
+            at_ms: 9,
+        });
+        let steps = fold
+            .steps
+            .iter()
+            .map(|s| (&*s.step, &*s.plan_step, &*s.state, &*s.error));
+        let steps: Vec<_> = steps.collect();
+        assert_eq!(
+            steps,
+            [
+                ("pack/1/try-2", "pack", "completed", ""),
+                ("undo/pack", "", "completed", ""),
+                ("b", "b", "failed", "password=[redacted] is not there"),
+            ]
+        );
+    }
+
+    /// Issue 26, runs: a handover of an orchestrator is an attempt at the step of its plan, and a question to a person waits.
+    #[test]
+    fn handovers_are_attempts_at_the_steps_of_the_plan() {
+        let mut fold = Fold::default();
+        fold.apply(&RunEvent::Noted {
+            step: StepId::new("note-1"),
+            value: json!({"type": "handoff", "data": {"capability": "write", "step": "content-write-2"}}),
+            at_ms: 1,
+        });
+        let begun = |step: &str, what| RunEvent::StepBegun {
+            step: StepId::new(step),
+            attempt: 1,
+            what,
+            grant: Budget::default(),
+            deadline_ms: None,
+            at_ms: 2,
+        };
+        let handoff = Handoff {
+            agent: "writer".to_owned(),
+            capability: "write".to_owned(),
+            ..Handoff::default()
+        };
+        let sent = SentHandoff {
+            handoff,
+            task_id: "t".to_owned(),
+            message_id: "m".to_owned(),
+            deadline_ms: 9,
+            budget: Budget::default(),
+        };
+        fold.apply(&begun("handoff-8", StepRequest::Delegated(sent)));
+        let approval = Approval::new("r", "ask", "", "", Value::Null);
+        fold.apply(&begun("approval-1", StepRequest::ApprovalAsked(approval)));
+        let steps: Vec<_> = fold
+            .steps
+            .iter()
+            .map(|s| (&*s.plan_step, &*s.state))
+            .collect();
+        assert_eq!(
+            steps,
+            [("content-write-2", "working"), ("ask", "awaiting-approval")]
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use agenthub_sdk::{
     Tool,
     model::{Completion, ToolCall},
     runs::{
-        self, Budget, RunStarted, StepId, StepRequest,
+        self, Budget, StepId, StepRequest,
         journal::{Filter, ListedRun},
     },
 };
@@ -132,15 +132,7 @@ async fn an_approval_of_a_run_behind_many_that_began_after_it_is_found() {
         driver: "d",
         lease: Duration::from_secs(60),
     };
-    let first = RunEvent::Started(RunStarted {
-        strategy: "tool_loop".to_owned(),
-        input: Value::Null,
-        thread: String::new(),
-        origin: Value::Null,
-        budget: Budget::default(),
-        deadline_ms: None,
-        at_ms: 0,
-    });
+    let first = started("tool_loop", Value::Null);
     let question = runs::Approval::new("run-0", "send", "mailer", "send", json!({"to": "ann"}));
     let asked = RunEvent::StepBegun {
         step: StepId::new("send"),
@@ -152,7 +144,9 @@ async fn an_approval_of_a_run_behind_many_that_began_after_it_is_found() {
     };
     for number in 0..=LATER {
         let run = RunId::new(format!("run-{number}"));
-        let opened = journal.open(&run, "mailer", claim, Some(&first)).await;
+        let opened = journal
+            .open(&run, "mailer", claim, std::slice::from_ref(&first))
+            .await;
         let epoch = opened.expect("it is new").epoch;
         if number == 0 {
             let written = journal

@@ -1,50 +1,15 @@
-//! What a list of runs reads of their journals.
-
-use std::sync::atomic::{AtomicUsize, Ordering};
+//! Reads of journals by lists of runs.
 
 use agenthub_sdk::runs::{
-    Budget, RunOutcome, RunStarted, Spent, StepId,
-    journal::{Entry, Filter, State},
+    RunOutcome, Spent, StepId,
+    journal::{Filter, State},
 };
 
-use super::*;
-
-/// A journal that counts the events that are read of it.
-#[derive(Debug, Default)]
-struct Counting {
-    journal: MemoryJournal,
-    read: AtomicUsize,
-}
-
-#[tonic::async_trait]
-impl JournalDecorator for Counting {
-    fn inner(&self) -> &dyn Journal {
-        &self.journal
-    }
-
-    async fn read(
-        &self,
-        run: &RunId,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<Entry>, JournalError> {
-        let entries = self.journal.read(run, after, limit).await?;
-        self.read.fetch_add(entries.len(), Ordering::Relaxed);
-        Ok(entries)
-    }
-}
+use super::{counting::CountingJournal, *};
 
 /// A run that is over after so many events.
 fn long(events: usize) -> Vec<RunEvent> {
-    let started = RunEvent::Started(RunStarted {
-        strategy: "long".to_owned(),
-        input: Value::Null,
-        thread: String::new(),
-        origin: Value::Null,
-        budget: Budget::default(),
-        deadline_ms: None,
-        at_ms: 1,
-    });
+    let started = started("long", Value::Null);
     let noted = (0..events).map(|number| RunEvent::Noted {
         step: StepId::new(format!("note-{number}")),
         value: json!({"type": "phase", "message": "on the way", "phase": format!("phase-{number}")}),
@@ -65,7 +30,7 @@ async fn listed(client: &mut Client) -> Vec<Run> {
 
 #[tokio::test]
 async fn a_list_reads_as_much_of_long_runs_as_of_short_ones() {
-    let journal = Arc::new(Counting::default());
+    let journal = Arc::new(CountingJournal::default());
     for (number, events) in [1, 10, 1_000].into_iter().cycle().take(30).enumerate() {
         let run = RunId::new(format!("run-{number}"));
         let added = journal.add(&run, CORTEX, &long(events)).await;
@@ -74,12 +39,12 @@ async fn a_list_reads_as_much_of_long_runs_as_of_short_ones() {
     let kept = Arc::clone(&journal);
     let world = World::with(Offline, |settings| settings.journal = Some(kept)).await;
     let mut client = serve(&world.cortex).await;
-    journal.read.store(0, Ordering::Relaxed);
+    journal.take_counts();
     let runs = listed(&mut client).await;
     assert_eq!(runs.len(), 30);
     assert_eq!(runs[0].phase, "phase-999");
     assert_eq!(
-        journal.read.load(Ordering::Relaxed),
+        journal.take_counts().events,
         60,
         "the first event of each, and the last one"
     );
@@ -89,7 +54,7 @@ async fn a_list_reads_as_much_of_long_runs_as_of_short_ones() {
 /// However it was found out, a run stands the same.
 #[tokio::test]
 async fn a_list_says_of_each_run_what_is_said_of_it_alone() {
-    let journal = Arc::new(Counting::default());
+    let journal = Arc::new(CountingJournal::default());
     let kept = Arc::clone(&journal);
     let world = World::with(Offline, |settings| settings.journal = Some(kept)).await;
     let _maker = world.agent(steering::maker()).await;

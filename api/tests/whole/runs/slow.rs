@@ -42,9 +42,9 @@ impl JournalDecorator for Held {
         run: &RunId,
         owner: &str,
         claim: Claim<'_>,
-        first: Option<&RunEvent>,
+        first: &[RunEvent],
     ) -> Result<OpenedRun, JournalError> {
-        self.pass(first.into_iter()).await;
+        self.pass(first.iter()).await;
         self.journal.open(run, owner, claim, first).await
     }
 

@@ -160,16 +160,7 @@ async fn a_run_that_is_over_is_gone_on_from_with_other_constraints() {
 async fn a_run_is_called_back_together_with_what_it_has_out() {
     let world = World::new(Scripted::from_fn(delegating)).await;
     let (tell, mut told) = mpsc::channel(2);
-    let agent = worker("agent_a", move |task| {
-        let tell = tell.clone();
-        async move {
-            tell.send("at work").await?;
-            task.cancelled().await;
-            tell.send("cancelled").await?;
-            Err::<String, _>(Failure::cancelled("told to stop"))
-        }
-    });
-    let _agent = world.agent(agent).await;
+    let _agent = world.agent(cancelled("agent_a", tell)).await;
     let mut client = serve(&world.cortex).await;
     let run = start(&mut client, chat("agent_a")).await;
     assert_eq!(within(told.recv()).await, Some("at work"));
@@ -190,7 +181,7 @@ async fn a_run_is_called_back_together_with_what_it_has_out() {
 }
 
 /// Makes what a run is to make.
-pub(super) fn maker() -> AgentBuilder {
+pub(crate) fn maker() -> AgentBuilder {
     let object = |field: &str| json!({"type": "object", "properties": {field: {"type": "string"}}, "required": [field]});
     let card = Card::new("maker", "Makes things")
         .skill(Skill::new("make", "Make", "Makes a text from an objective"))
