@@ -4,7 +4,7 @@ use agenthub_sdk::proto::a2a::AgentCard;
 use serde_json::{Value, json};
 
 use crate::{
-    CardKey,
+    Accepted, CardKey,
     convert::card_from_hub,
     extended,
     json::{from_json, to_json},
@@ -23,6 +23,8 @@ pub(crate) struct Place {
     pub(crate) grpc: String,
     /// Streams are offered there.
     pub(crate) streaming: bool,
+    /// Security schemes for callers; none if the hub needs no identities.
+    pub(crate) accepted: Option<Accepted>,
 }
 
 /// Capabilities that settings decide on.
@@ -52,10 +54,16 @@ pub(crate) fn served(
     capabilities.push_notifications = Some(offer.push);
     if offer.extended {
         capabilities.extended_agent_card = Some(true);
-        if let Ok(scheme) = from_json(extended::scheme()) {
+        // On a hub with identities, those are what it is given for.
+        if place.accepted.is_none()
+            && let Ok(scheme) = from_json(extended::scheme())
+        {
             card.security_schemes
                 .insert(extended::SCHEME.to_owned(), scheme);
         }
+    }
+    if let Some(accepted) = &place.accepted {
+        accepted.declare(&mut card);
     }
     for skill in &mut card.skills {
         fill(&mut skill.name, &skill.id);
@@ -172,7 +180,43 @@ mod tests {
             http: "http://hub:8080".into(),
             grpc: "hub:50051".into(),
             streaming: true,
+            accepted: None,
         }
+    }
+
+    /// Issue 25: A2A cards name the security schemes. spec: A2A 1.0.1 §4.5
+    #[test]
+    fn a_card_of_a_hub_with_identities_names_each_way_to_show_one() {
+        let place = Place {
+            accepted: Some(Accepted {
+                certificates: true,
+                issuers: vec![("corp".into(), "https://id.example/".into())],
+            }),
+            ..place()
+        };
+        let card = served(&AgentCard::default(), None, &place, OFFER);
+        let json = to_json(&card);
+        let schemes = json["securitySchemes"].as_object().expect("schemes");
+        assert_eq!(schemes.len(), 3, "{json}");
+        assert_eq!(
+            schemes["oidc-corp"]["openIdConnectSecurityScheme"]["openIdConnectUrl"],
+            "https://id.example/.well-known/openid-configuration"
+        );
+        assert!(schemes["mtls"]["mtlsSecurityScheme"].is_object());
+        let requirements = json["securityRequirements"].as_array().expect("a list");
+        assert_eq!(requirements.len(), 3, "one of them is enough: {json}");
+        let nobody = served(&AgentCard::default(), None, &self::place(), OFFER);
+        assert!(nobody.security_schemes.is_empty());
+        // An extended card has a token of its own only where there are no identities.
+        let extended = Offer {
+            extended: true,
+            ..OFFER
+        };
+        let card = served(&AgentCard::default(), None, &place, extended);
+        assert_eq!(card.security_schemes.len(), 3);
+        let card = served(&AgentCard::default(), None, &self::place(), extended);
+        let schemes: Vec<_> = card.security_schemes.keys().collect();
+        assert_eq!(schemes, [crate::extended::SCHEME]);
     }
 
     /// spec: A2A 1.0.1 §8.3.1, §4.4.1, §5.7

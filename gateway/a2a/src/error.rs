@@ -1,6 +1,6 @@
 //! Errors of A2A, and what each is in every binding (specification §3.3.2, §5.4).
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use agenthub_sdk::Error as HubError;
 use http::StatusCode;
@@ -18,6 +18,7 @@ pub(crate) const UNKNOWN_TOKEN: &str =
 
 /// Type URLs of error details.
 pub(crate) const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
+pub(crate) const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
 pub(crate) const BAD_REQUEST: &str = "type.googleapis.com/google.rpc.BadRequest";
 
 /// Kind of an error.
@@ -39,6 +40,8 @@ pub enum Kind {
     AgentNotFound,
     /// The caller has to say who it is.
     Unauthenticated,
+    /// The caller may not do this.
+    PermissionDenied,
     /// There are as many as there may be. A limit is one of the system errors (§3.3.2): the request itself is right.
     ResourceExhausted,
     /// The hub cannot do it at present.
@@ -48,7 +51,7 @@ pub enum Kind {
 
 impl Kind {
     /// Code, gRPC status, HTTP status and reason. A2A defines no reasons for the errors of JSON-RPC: these have those by which its SDKs tell them
-    /// apart in all bindings. An error that is neither has none.
+    /// apart in all bindings. Limits and what passes are neither: their reasons are the names of their statuses, in the hub's [domain](Self::domain).
     const fn table(self) -> (i32, Code, StatusCode, &'static str) {
         use StatusCode as S;
         let precondition = Code::FailedPrecondition;
@@ -107,17 +110,18 @@ impl Kind {
             ),
             Self::AgentNotFound => (-32602, Code::NotFound, S::NOT_FOUND, "INVALID_PARAMS"),
             Self::Unauthenticated => (-32000, Code::Unauthenticated, S::UNAUTHORIZED, ""),
+            Self::PermissionDenied => (-32000, Code::PermissionDenied, S::FORBIDDEN, ""),
             Self::ResourceExhausted => (
                 -32603,
                 Code::ResourceExhausted,
                 S::TOO_MANY_REQUESTS,
-                "INTERNAL_ERROR",
+                "RESOURCE_EXHAUSTED",
             ),
             Self::Unavailable => (
                 -32603,
                 Code::Unavailable,
                 S::SERVICE_UNAVAILABLE,
-                "INTERNAL_ERROR",
+                "UNAVAILABLE",
             ),
             Self::Internal => (
                 -32603,
@@ -149,10 +153,10 @@ impl Kind {
     }
 
     /// The error with this reason in its details.
-    pub(crate) fn of_reason(reason: &str) -> Option<Self> {
-        Self::OF_A2A
-            .into_iter()
-            .find(|kind| kind.reason() == reason)
+    pub(crate) fn of_reason(domain: &str, reason: &str) -> Option<Self> {
+        let more = [Self::ResourceExhausted, Self::Unavailable];
+        let mut all = Self::OF_A2A.into_iter().chain(more);
+        all.find(|kind| kind.domain() == domain && kind.reason() == reason)
     }
 
     /// Error code in JSON-RPC.
@@ -175,6 +179,14 @@ impl Kind {
         self.table().3
     }
 
+    /// Domain of the reason.
+    pub fn domain(self) -> &'static str {
+        match self {
+            Self::ResourceExhausted | Self::Unavailable => agenthub_sdk::proto::reason::DOMAIN,
+            _ => DOMAIN,
+        }
+    }
+
     /// The error with this text.
     pub fn with(self, message: impl Into<String>) -> Error {
         Error {
@@ -182,6 +194,7 @@ impl Kind {
             message: message.into(),
             field: String::new(),
             metadata: BTreeMap::new(),
+            retry_after: None,
         }
     }
 }
@@ -198,6 +211,8 @@ pub struct Error {
     pub field: String,
     /// Further details by name.
     pub metadata: BTreeMap<String, String>,
+    /// Time after which the same may be tried again, if that is known.
+    pub retry_after: Option<Duration>,
 }
 
 impl Error {
@@ -230,6 +245,14 @@ impl Error {
             .about("taskId", id)
     }
 
+    /// The refusal by a quota.
+    pub(crate) fn over_quota(reason: impl Into<String>, retry_after: Option<Duration>) -> Self {
+        Self {
+            retry_after,
+            ..Kind::ResourceExhausted.with(reason)
+        }
+    }
+
     /// Adds a detail.
     pub(crate) fn about(mut self, key: &str, value: &str) -> Self {
         self.metadata.insert(key.to_owned(), value.to_owned());
@@ -247,12 +270,16 @@ impl Error {
             let mut info = json!({
                 "@type": ERROR_INFO,
                 "reason": self.kind.reason(),
-                "domain": DOMAIN,
+                "domain": self.kind.domain(),
             });
             if !self.metadata.is_empty() {
                 info["metadata"] = json!(self.metadata);
             }
             details.push(info);
+        }
+        if let Some(after) = self.retry_after {
+            let delay = format!("{}.{:09}s", after.as_secs(), after.subsec_nanos());
+            details.push(json!({"@type": RETRY_INFO, "retryDelay": delay}));
         }
         details
     }
@@ -268,9 +295,13 @@ impl From<Malformed> for Error {
 /// Errors of the hub that have no meaning of their own in the operation at hand.
 impl From<HubError> for Error {
     fn from(error: HubError) -> Self {
+        if let HubError::OverQuota { .. } | HubError::Busy(_) = &error {
+            return Self::over_quota(error.to_string(), error.retry_after());
+        }
         let kind = match &error {
             HubError::Invalid(_) | HubError::Conflict(_) => Kind::InvalidParams,
             HubError::NotFound(_) => Kind::AgentNotFound,
+            HubError::Denied(_) => Kind::PermissionDenied,
             error if error.is_retryable() => Kind::Unavailable,
             HubError::Closed(_) => Kind::Unavailable,
             _ => Kind::Internal,
@@ -282,6 +313,30 @@ impl From<HubError> for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Issue 25: a right that is missing on behalf of somebody is as any other that is missing.
+    #[test]
+    fn what_the_hub_denies_is_denied() {
+        let error = Error::from(HubError::Denied("alice may not".to_owned()));
+        assert_eq!(error.kind, Kind::PermissionDenied);
+    }
+
+    /// spec: A2A 1.0.1 §3.3.2, §9.5, §11.6: a limit is no internal error, and no error that A2A defines.
+    #[test]
+    fn a_limit_and_what_passes_say_so() {
+        let after = Some(Duration::from_millis(1500));
+        let limit = Error::over_quota("full", after);
+        let details = json!([
+            {"@type": ERROR_INFO, "reason": "RESOURCE_EXHAUSTED", "domain": "agenthub"},
+            {"@type": RETRY_INFO, "retryDelay": "1.500000000s"},
+        ]);
+        assert_eq!(json!(limit.details()), details);
+        let away = Kind::Unavailable.with("away");
+        assert_eq!(
+            json!(away.details()),
+            json!([{"@type": ERROR_INFO, "reason": "UNAVAILABLE", "domain": "agenthub"}])
+        );
+    }
 
     /// spec: A2A 1.0.1 §5.4
     #[test]

@@ -1,5 +1,6 @@
 //! Extended cards (specification §3.1.11, §13.3): what an agent's card says besides to those who know a token.
 
+use agenthub_access::Caller;
 use std::{collections::BTreeMap, fmt};
 
 use ring::digest::{SHA256, digest};
@@ -81,11 +82,13 @@ impl ExtendedCards {
         slug: &str,
         card: &AgentCard,
         authorization: &str,
+        caller: &Caller,
     ) -> Result<Option<AgentCard>, Error> {
         let Some(fields) = self.cards.get(slug) else {
             return Ok(None);
         };
-        if !self.is_known(authorization) {
+        // A caller whose identity was checked needs no other token.
+        if caller.is_anonymous() && !self.is_known(authorization) {
             return Err(Kind::Unauthenticated
                 .with("an extended card is for callers with its token: Authorization: Bearer …"));
         }
@@ -146,7 +149,9 @@ mod tests {
             description: "Little".into(),
             ..Default::default()
         };
-        let ask = |authorization: &str| cards.card("painter", &public, authorization);
+        let ask = |authorization: &str| {
+            cards.card("painter", &public, authorization, &Caller::anonymous())
+        };
         let card = ask(&format!("bearer {TOKEN}")).expect("it is known");
         let card = card.expect("there is one");
         assert_eq!(
@@ -163,7 +168,8 @@ mod tests {
             let refused = ask(other).map_err(|error| error.kind);
             assert_eq!(refused, Err(Kind::Unauthenticated), "{other}");
         }
-        assert_eq!(cards.card("other", &public, ""), Ok(None));
+        let of_other = cards.card("other", &public, "", &Caller::anonymous());
+        assert_eq!(of_other, Ok(None));
         assert!(!format!("{cards:?}").contains(TOKEN));
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use agenthub_access::{Action, Caller, Identities};
 use agenthub_sdk::hub::ClientBuilder;
 use axum::{
     Router,
@@ -10,7 +11,7 @@ use axum::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    CardKey, ExtendedCards, Service,
+    Accepted, CardKey, ExtendedCards, Service,
     card::{Offer, Place, served},
     error::{Error, Kind},
     grpc, http,
@@ -18,6 +19,7 @@ use crate::{
     json::{from_json, to_json},
     operations::{Call, Operations},
     push::{self, Push},
+    rights::may,
     v1::{AgentCard, GetExtendedAgentCardRequest, a2a_service_server::A2aServiceServer},
 };
 
@@ -37,6 +39,10 @@ pub struct Settings {
     pub public_grpc: Option<String>,
     /// Origins whose pages may ask, such as `https://app.example`; `*` is any.
     pub cors: Vec<String>,
+    /// Both addresses are served with TLS.
+    pub is_tls: bool,
+    /// Security schemes for callers, once there are identities.
+    pub accepted: Accepted,
     /// HTTP is served on loopback: names of other machines are refused.
     pub local_only: bool,
     /// Push notifications; `None` to offer none.
@@ -89,6 +95,13 @@ impl Gateway {
             operations,
             grpc_port: OnceLock::new(),
         }))
+    }
+
+    /// Looks at the rights that principals of this namespace have from then on: push notifications of who may see no task any more wait. To be called before
+    /// it is [opened](Self::open).
+    pub fn knows(&self, identities: Identities, namespace: &str) {
+        let owners = push::Owners::new(identities, namespace);
+        self.0.operations.push.knows(owners);
     }
 
     /// Connects to the hub, under the gateway's own id, and answers from then on. Only the first time counts. `grpc_port` is where the service is served, if it is.
@@ -162,10 +175,11 @@ impl Gateway {
         request: GetExtendedAgentCardRequest,
     ) -> Result<AgentCard, Error> {
         let operations = self.operations();
+        may(&call.caller, Action::SeeDirectory)?;
         let slug = operations.slug(call, &request.tenant)?;
         let agent = operations.hub.agent(slug).await?;
         let is_default = call.slug.is_none() && request.tenant.is_empty();
-        let place = self.place_for(None);
+        let place = self.place_for(None, &call.caller);
         let card = served(
             &agent.card,
             (!is_default).then_some(slug),
@@ -173,7 +187,7 @@ impl Gateway {
             self.offer(Some(slug)),
         );
         let extended = match &self.settings().extended {
-            Some(extended) => extended.card(slug, &card, &call.authorization)?,
+            Some(extended) => extended.card(slug, &card, &call.authorization, &call.caller)?,
             None => None,
         };
         match extended {
@@ -195,7 +209,7 @@ impl Gateway {
     }
 
     /// The addresses, as a caller sees them that names this host.
-    pub(crate) fn place_for(&self, host: Option<Authority>) -> Place {
+    pub(crate) fn place_for(&self, host: Option<Authority>, caller: &Caller) -> Place {
         let settings = self.settings();
         let public: Option<Uri> = settings
             .public_url
@@ -207,13 +221,18 @@ impl Gateway {
             (None, Some(host)) => host.host().to_owned(),
             (None, None) => "127.0.0.1".to_owned(),
         };
+        let scheme = match settings.is_tls {
+            true => "https",
+            false => "http",
+        };
         let http = match (&settings.public_url, host) {
             (Some(url), _) => url.trim_end_matches('/').to_owned(),
-            (None, Some(host)) => format!("http://{host}"),
-            (None, None) => format!("http://{name}"),
+            (None, Some(host)) => format!("{scheme}://{host}"),
+            (None, None) => format!("{scheme}://{name}"),
         };
         let grpc = match (&settings.public_grpc, self.grpc_port()) {
             (Some(address), _) => address.clone(),
+            (None, Some(port)) if settings.is_tls => format!("https://{name}:{port}"),
             (None, Some(port)) => format!("{name}:{port}"),
             (None, None) => String::new(),
         };
@@ -221,6 +240,7 @@ impl Gateway {
             http,
             grpc,
             streaming: settings.streaming,
+            accepted: (!caller.is_anonymous()).then(|| settings.accepted.clone()),
         }
     }
 

@@ -2,13 +2,14 @@
 
 use std::pin::Pin;
 
+use agenthub_access::{Caller, Meter, audit::Witness};
 use futures_util::{Stream, StreamExt};
 use prost::Message;
-use tonic::{Request, Response, Status, metadata::MetadataMap};
+use tonic::{Request, Response, Status};
 
 use crate::{
     Gateway,
-    error::{BAD_REQUEST, DOMAIN, ERROR_INFO, Error},
+    error::{BAD_REQUEST, ERROR_INFO, Error, Kind, RETRY_INFO},
     operations::{Call, Shows},
     v1::{
         AgentCard, CancelTaskRequest, DeleteTaskPushNotificationConfigRequest,
@@ -34,7 +35,8 @@ impl Service {
 }
 
 /// Reads what is in the metadata of every request.
-fn call(metadata: &MetadataMap) -> Result<Call, Status> {
+fn call<T>(request: &Request<T>) -> Result<Call, Status> {
+    let metadata = request.metadata();
     let text = |name| metadata.get(name).and_then(|value| value.to_str().ok());
     Version::one(text(VERSION_HEADER)).map_err(status)?;
     let extensions = metadata.get_all(EXTENSIONS_HEADER).iter();
@@ -49,6 +51,9 @@ fn call(metadata: &MetadataMap) -> Result<Call, Status> {
         traceparent: text("traceparent").unwrap_or_default().to_owned(),
         is_old: false,
         authorization: text("authorization").unwrap_or_default().to_owned(),
+        caller: Caller::of_request(request.extensions()),
+        witness: Witness::of_request(request.extensions()),
+        meter: Meter::of_request(request.extensions()),
     })
 }
 
@@ -80,6 +85,12 @@ struct BadRequest {
 }
 
 #[derive(Clone, PartialEq, Message)]
+struct RetryInfo {
+    #[prost(message, optional, tag = "1")]
+    retry_delay: Option<prost_types::Duration>,
+}
+
+#[derive(Clone, PartialEq, Message)]
 struct FieldViolation {
     #[prost(string, tag = "1")]
     field: String,
@@ -87,14 +98,12 @@ struct FieldViolation {
     description: String,
 }
 
-/// The reason that the details of a status give, if it is an error of A2A.
-pub(crate) fn reason(status: &Status) -> Option<String> {
+/// The error that the details of a status name.
+pub(crate) fn kind(status: &Status) -> Option<Kind> {
     let rpc = RpcStatus::decode(status.details()).ok()?;
     let infos = rpc.details.iter().filter(|any| any.type_url == ERROR_INFO);
     let mut infos = infos.filter_map(|any| ErrorInfo::decode(&*any.value).ok());
-    infos
-        .find(|info| info.domain == DOMAIN)
-        .map(|info| info.reason)
+    infos.find_map(|info| Kind::of_reason(&info.domain, &info.reason))
 }
 
 /// An error as gRPC has it (§10.6).
@@ -117,10 +126,16 @@ fn status(error: Error) -> Status {
     if !error.kind.reason().is_empty() {
         let info = ErrorInfo {
             reason: error.kind.reason().to_owned(),
-            domain: DOMAIN.to_owned(),
+            domain: error.kind.domain().to_owned(),
             metadata: error.metadata.clone(),
         };
         add(ERROR_INFO, info.encode_to_vec());
+    }
+    if let Some(after) = error.retry_after {
+        let info = RetryInfo {
+            retry_delay: after.try_into().ok(),
+        };
+        add(RETRY_INFO, info.encode_to_vec());
     }
     let code = error.kind.grpc();
     let rpc = RpcStatus {
@@ -146,7 +161,7 @@ impl A2aService for Service {
         &self,
         request: Request<SendMessageRequest>,
     ) -> Result<Response<SendMessageResponse>, Status> {
-        let call = call(request.metadata())?;
+        let call = call(&request)?;
         let operations = self.gateway.operations();
         let answer = operations.send_message(&call, request.into_inner()).await;
         answer.map(Response::new).map_err(status)
@@ -156,14 +171,14 @@ impl A2aService for Service {
         &self,
         request: Request<SendMessageRequest>,
     ) -> Result<Response<Streamed>, Status> {
-        let call = call(request.metadata())?;
+        let call = call(&request)?;
         let operations = self.gateway.operations();
         let shows = operations.send_streaming_message(&call, request.into_inner());
         shows.await.map(streamed).map_err(status)
     }
 
     async fn get_task(&self, request: Request<GetTaskRequest>) -> Result<Response<Task>, Status> {
-        let call = call(request.metadata())?;
+        let call = call(&request)?;
         let operations = self.gateway.operations();
         let task = operations.get_task(&call, request.into_inner()).await;
         task.map(Response::new).map_err(status)
@@ -173,7 +188,7 @@ impl A2aService for Service {
         &self,
         request: Request<ListTasksRequest>,
     ) -> Result<Response<ListTasksResponse>, Status> {
-        let call = call(request.metadata())?;
+        let call = call(&request)?;
         let operations = self.gateway.operations();
         let page = operations.list_tasks(&call, request.into_inner()).await;
         page.map(Response::new).map_err(status)
@@ -183,7 +198,7 @@ impl A2aService for Service {
         &self,
         request: Request<CancelTaskRequest>,
     ) -> Result<Response<Task>, Status> {
-        let call = call(request.metadata())?;
+        let call = call(&request)?;
         let operations = self.gateway.operations();
         let task = operations.cancel_task(&call, request.into_inner()).await;
         task.map(Response::new).map_err(status)
@@ -193,7 +208,7 @@ impl A2aService for Service {
         &self,
         request: Request<SubscribeToTaskRequest>,
     ) -> Result<Response<Streamed>, Status> {
-        let call = call(request.metadata())?;
+        let call = call(&request)?;
         let operations = self.gateway.operations();
         let shows = operations.subscribe_to_task(&call, request.into_inner());
         shows.await.map(streamed).map_err(status)
@@ -203,7 +218,7 @@ impl A2aService for Service {
         &self,
         request: Request<TaskPushNotificationConfig>,
     ) -> Result<Response<TaskPushNotificationConfig>, Status> {
-        let call = call(request.metadata())?;
+        let call = call(&request)?;
         let operations = self.gateway.operations();
         let answer = operations.create_push_config(&call, request.into_inner());
         answer.await.map(Response::new).map_err(status)
@@ -213,7 +228,7 @@ impl A2aService for Service {
         &self,
         request: Request<GetTaskPushNotificationConfigRequest>,
     ) -> Result<Response<TaskPushNotificationConfig>, Status> {
-        let call = call(request.metadata())?;
+        let call = call(&request)?;
         let operations = self.gateway.operations();
         let answer = operations.get_push_config(&call, request.into_inner());
         answer.await.map(Response::new).map_err(status)
@@ -223,7 +238,7 @@ impl A2aService for Service {
         &self,
         request: Request<ListTaskPushNotificationConfigsRequest>,
     ) -> Result<Response<ListTaskPushNotificationConfigsResponse>, Status> {
-        let call = call(request.metadata())?;
+        let call = call(&request)?;
         let operations = self.gateway.operations();
         let answer = operations.list_push_configs(&call, request.into_inner());
         answer.await.map(Response::new).map_err(status)
@@ -233,7 +248,7 @@ impl A2aService for Service {
         &self,
         request: Request<GetExtendedAgentCardRequest>,
     ) -> Result<Response<AgentCard>, Status> {
-        let call = call(request.metadata())?;
+        let call = call(&request)?;
         let card = self.gateway.extended_card(&call, request.into_inner());
         card.await.map(Response::new).map_err(status)
     }
@@ -242,7 +257,7 @@ impl A2aService for Service {
         &self,
         request: Request<DeleteTaskPushNotificationConfigRequest>,
     ) -> Result<Response<()>, Status> {
-        let call = call(request.metadata())?;
+        let call = call(&request)?;
         let operations = self.gateway.operations();
         let answer = operations.delete_push_config(&call, request.into_inner());
         answer.await.map(Response::new).map_err(status)

@@ -3,12 +3,12 @@
 
 use std::sync::LazyLock;
 
+use agenthub_sdk::proto::json::of_dynamic;
 use prost::{Message, Name};
 use prost_reflect::{
     DescriptorPool, DeserializeOptions, DynamicMessage, FieldDescriptor, Kind, MessageDescriptor,
-    SerializeOptions,
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// The types of `a2a.proto`.
 static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
@@ -31,13 +31,7 @@ pub fn to_json<M: Message + Name>(message: &M) -> Value {
     dynamic
         .transcode_from(message)
         .expect("a message decodes as its own type");
-    let json =
-        dynamic.serialize_with_options(serde_json::value::Serializer, &SerializeOptions::new());
-    let mut json = json.unwrap_or_else(|error| {
-        // A number of a `Struct` that JSON has no form for.
-        tracing::warn!(%error, "a message has no JSON");
-        Value::Object(Map::new())
-    });
+    let mut json = of_dynamic(dynamic);
     write_whole_numbers(&mut json);
     json
 }

@@ -28,7 +28,8 @@ mod operations;
 pub mod outside;
 pub mod push;
 mod replies;
-mod retry_after;
+mod rights;
+mod security;
 mod shared;
 mod signing;
 mod story;
@@ -37,6 +38,7 @@ mod version;
 pub use extended::{ExtendedCards, NoExtendedCards};
 pub use gateway::{Gateway, OpenError, Settings};
 pub use grpc::Service;
+pub use security::Accepted;
 pub use signing::{CardKey, InvalidCardKey};
 pub use version::{EXTENSIONS_HEADER, VERSION_HEADER};
 

@@ -7,6 +7,7 @@ mod sending;
 
 use std::{pin::Pin, sync::Arc};
 
+use agenthub_access::{Action, Caller, Decision, Meter, StreamPermit, audit::Witness, decide};
 use agenthub_sdk::{
     Error as HubError,
     proto::{a2a, agenthub::agent_event::Payload},
@@ -22,6 +23,7 @@ use crate::{
     hub::{Hub, Target},
     push::Push,
     replies::Replies,
+    rights::{may_act, may_see},
     shared::Shared,
     story::{LAST_WORDS, LATE, Story, Until},
     v1::{CancelTaskRequest, GetTaskRequest, StreamResponse, SubscribeToTaskRequest, Task},
@@ -35,7 +37,7 @@ const ALL: i32 = 0;
 const NONE: i32 = -1;
 
 /// The addressed agent and the caller's context, beside what the request says.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Call {
     /// Slug in the path of the request; it must not contradict the tenant.
     pub(crate) slug: Option<String>,
@@ -47,6 +49,41 @@ pub(crate) struct Call {
     pub(crate) is_old: bool,
     /// Scheme and credentials; empty if it has none.
     pub(crate) authorization: String,
+    /// Identity and rights.
+    pub(crate) caller: Arc<Caller>,
+    /// Records what it does in the hub's audit.
+    pub(crate) witness: Witness,
+    /// Counts what it sends.
+    pub(crate) meter: Meter,
+}
+
+impl Call {
+    /// Counts a stream before what it is about is begun.
+    ///
+    /// # Errors
+    ///
+    /// The caller has as many as its quotas allow.
+    pub(crate) fn stream(&self) -> Result<StreamPermit, Error> {
+        self.meter.stream().map_err(|exceeded| {
+            Error::over_quota(exceeded.to_string(), Some(exceeded.retry_after()))
+        })
+    }
+
+    /// Records an act on a task that is about to be done.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be recorded, and is not done.
+    pub(crate) async fn act(&self, task_id: &str) -> Result<(), Error> {
+        let all = Action::SeeTask { is_own: false };
+        let own = Action::SeeTask { is_own: true };
+        let rule = |caller: &Caller| match decide(caller, &all) {
+            Ok(()) => Decision::of(caller, None, &all).rule,
+            Err(_) => Decision::of(caller, None, &own).rule,
+        };
+        let recorded = self.witness.act(&format!("task={task_id}"), rule).await;
+        recorded.map_err(|why| Kind::Unavailable.with(why.to_string()))
+    }
 }
 
 /// The operations, for every agent of the hub.
@@ -73,7 +110,7 @@ impl Operations {
     ) -> Result<Task, Error> {
         let agent = self.agent(call, &request.tenant).await?;
         let history = history(request.history_length)?;
-        let (task, _) = self.task_of(&agent, &request.id, history).await?;
+        let (task, _) = self.seen(call, &agent, &request.id, history).await?;
         Ok(task_from_hub(task))
     }
 
@@ -84,7 +121,8 @@ impl Operations {
         request: CancelTaskRequest,
     ) -> Result<Task, Error> {
         let agent = self.agent(call, &request.tenant).await?;
-        self.task_of(&agent, &request.id, NONE).await?;
+        self.task_of(call, &agent, &request.id, NONE).await?;
+        call.act(&request.id).await?;
         let cancelled = self
             .hub
             .client()?
@@ -109,7 +147,7 @@ impl Operations {
         self.may_stream(&agent)?;
         let client = self.hub.client()?;
         let mut feed = Feed::open(&self.shared, client, &request.id).await?;
-        let (task, as_of) = self.task_of(&agent, &request.id, ALL).await?;
+        let (task, as_of) = self.seen(call, &agent, &request.id, ALL).await?;
         feed.skip_to(&as_of);
         if task.state().is_terminal() {
             return Err(Kind::UnsupportedOperation
@@ -160,9 +198,44 @@ impl Operations {
         })
     }
 
-    /// A task that this agent has, and the position as of which it is so.
+    /// A task of this agent that the caller may take part in, and the position as of which it is so.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::TaskNotFound`]; [`Kind::PermissionDenied`] if the caller may only see it.
     async fn task_of(
         &self,
+        call: &Call,
+        agent: &Target,
+        id: &str,
+        history: i32,
+    ) -> Result<(a2a::Task, String), Error> {
+        let sees_all = call.caller.is_unrestricted();
+        // Whose task it is, its first message says.
+        let read = if sees_all { history } else { ALL };
+        let (mut task, as_of) = self.seen(call, agent, id, read).await?;
+        if sees_all {
+            return Ok((task, as_of));
+        }
+        if !may_act(&call.caller, &task, self.hub.client()?.agent_id()) {
+            return Err(Kind::PermissionDenied
+                .with(format!(
+                    "\"{}\" may see what \"{}\" asks on its behalf, and not take part in it: say more in, or cancel, the task that it belongs to",
+                    call.caller.principal,
+                    task.requester()
+                ))
+                .about("taskId", id));
+        }
+        if history != ALL {
+            keep_latest(&mut task.history, Some(history.max(0)));
+        }
+        Ok((task, as_of))
+    }
+
+    /// A task of this agent that the caller may see, and the position as of which it is so.
+    async fn seen(
+        &self,
+        call: &Call,
         agent: &Target,
         id: &str,
         history: i32,
@@ -176,7 +249,8 @@ impl Operations {
             error => error.into(),
         })?;
         let assignee = task.assignee().split('@').next();
-        match assignee == Some(agent.id.as_str()) {
+        let is_its = assignee == Some(agent.id.as_str());
+        match is_its && may_see(&call.caller, &task) {
             true => Ok((task, as_of)),
             false => Err(Error::task_not_found(id)),
         }

@@ -410,3 +410,24 @@ async fn a_stream_that_ends_in_a_failure_is_reported_with_what_arrived() {
     let last: StreamChunk = read(&stream[1]).expect("it fits its schema");
     assert!(last.is_end_of_stream);
 }
+
+/// The agent's connection breaks, and it does not know the task when it is asked for it again.
+///
+/// spec: EXE-6.5
+#[tokio::test]
+async fn a_stream_that_breaks_off_is_reported_with_what_arrived() {
+    let world = World::start(true).await;
+    world.streams(&[state("TASK_STATE_WORKING"), token("roses ", false)]);
+    let result = world.result("writer", "write").await;
+    assert_eq!(result.status, Outcome::Failed);
+    let why = result.error_message.as_deref().expect("a reason");
+    assert!(why.contains("404"), "{why}");
+    assert_eq!(world.output(&result).await, "roses ");
+    let stream = world.published("stream.writer");
+    let chunks = stream.iter().map(|chunk| {
+        let chunk: StreamChunk = read(chunk).expect("it fits its schema");
+        (chunk.sequence, chunk.content, chunk.is_end_of_stream)
+    });
+    let expected = [(1, "roses ".to_owned(), false), (2, String::new(), true)];
+    assert_eq!(chunks.collect::<Vec<_>>(), expected);
+}

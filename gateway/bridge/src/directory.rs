@@ -11,14 +11,15 @@ use agenthub_a2a::{
     client::{Auth, CardUrl, Failure, Fetched, Options, Remote, fetch_as},
     outside::wire::{ListOutsideAgentsRequest, outside_agents_client::OutsideAgentsClient},
 };
-use agenthub_outbound::{Connector, Network, Settings as Outbound};
+use agenthub_outbound::Connector;
 use agenthub_sdk::proto::{
     agenthub::{GetAgentRequest, agent_hub_client::AgentHubClient},
+    grpc::Transport,
     slug::slug,
 };
 use async_trait::async_trait;
 use tokio::time::timeout;
-use tonic::{Code, transport::Channel};
+use tonic::Code;
 
 /// Time for which an agent is taken to be where it was.
 const FRESH: Duration = Duration::from_secs(30);
@@ -64,7 +65,7 @@ pub trait Directory: Send + Sync + fmt::Debug {
 /// elsewhere are, not their secrets: credentials are settings of the bridge, each by reference.
 #[derive(Debug)]
 pub struct HubDirectory {
-    hub: Channel,
+    hub: Transport,
     /// URL at which the hub serves A2A, without a slash at the end.
     a2a: String,
     elsewhere: Connector,
@@ -76,10 +77,11 @@ pub struct HubDirectory {
 
 impl HubDirectory {
     /// The agents of the hub at the other end of this channel, which serves A2A at the address `a2a`, and the credentials for each by its id
-    /// (EXE-5.4). `elsewhere` reaches agents elsewhere.
+    /// (EXE-5.4). `to_hub` reaches that address, and `elsewhere` agents elsewhere.
     pub fn new(
-        hub: Channel,
+        hub: Transport,
         a2a: &str,
+        to_hub: Connector,
         elsewhere: Connector,
         credentials: HashMap<String, Auth>,
     ) -> Self {
@@ -87,10 +89,7 @@ impl HubDirectory {
             hub,
             a2a: a2a.trim_end_matches('/').to_owned(),
             elsewhere,
-            to_hub: Connector::new(Outbound {
-                allow: Network::everything().to_vec(),
-                ..Outbound::default()
-            }),
+            to_hub,
             credentials,
             known: Mutex::default(),
         }

@@ -12,6 +12,7 @@ mod bridge;
 mod content;
 mod directory;
 mod failing;
+mod metrics;
 mod publishing;
 
 #[cfg(test)]

@@ -13,7 +13,10 @@ use agenthub_bus::{
 };
 use tokio::time::sleep;
 
-use crate::failing::shortened;
+use crate::{
+    failing::shortened,
+    metrics::{Asked, Metrics},
+};
 
 /// Where the bridge's events happen.
 const SOURCE: &str = "/agenthub/bridge";
@@ -21,12 +24,49 @@ const SOURCE: &str = "/agenthub/bridge";
 /// Pause before the bus is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// The way to the bus.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outbox<'a> {
+    bus: &'a Arc<dyn Bus>,
+    metrics: &'a Arc<Metrics>,
+}
+
+impl<'a> Outbox<'a> {
+    pub(crate) fn new(bus: &'a Arc<dyn Bus>, metrics: &'a Arc<Metrics>) -> Self {
+        Self { bus, metrics }
+    }
+
+    /// Publishes a message, for as long as the bus cannot be reached.
+    ///
+    /// # Errors
+    ///
+    /// The reason for which the bus refuses it.
+    async fn publish(self, topic: &str, message: Message) -> Result<(), String> {
+        let _outgoing = self.metrics.outgoing();
+        let message = [message];
+        loop {
+            match self.bus.publish(topic, &message).await {
+                Ok(()) => return Ok(()),
+                Err(BusError::Unavailable(error)) => {
+                    self.metrics.again(Asked::Bus);
+                    tracing::debug!(topic, id = message[0].id, error, "a message waits");
+                    sleep(PAUSE).await;
+                }
+                Err(BusError::Refused(why)) => return Err(why),
+            }
+        }
+    }
+}
+
 /// Publishes a result (EXE-7.3), for as long as that takes. It has the same id however often the task is taken up. Where the bus refuses it,
 /// the task has failed for that reason.
-pub(crate) async fn publish_result(bus: &Arc<dyn Bus>, result: TaskResult, trace: Option<String>) {
+pub(crate) async fn publish_result(outbox: Outbox<'_>, result: TaskResult, trace: Option<String>) {
     let id = format!("{}.result", result.task_id);
     let envelope = envelope(id, trace);
-    let Err(why) = publish(bus, RESULTS, message(&result, envelope.clone())).await else {
+    let Err(why) = outbox
+        .publish(RESULTS, message(&result, envelope.clone()))
+        .await
+    else {
         return;
     };
     let failed = TaskResult {
@@ -35,7 +75,7 @@ pub(crate) async fn publish_result(bus: &Arc<dyn Bus>, result: TaskResult, trace
         error_message: Some(shortened(format!("the result cannot be published: {why}"))),
         ..result
     };
-    if let Err(why) = publish(bus, RESULTS, message(&failed, envelope)).await {
+    if let Err(why) = outbox.publish(RESULTS, message(&failed, envelope)).await {
         tracing::error!(task_id = failed.task_id, why, "a task has no result");
     }
 }
@@ -43,7 +83,7 @@ pub(crate) async fn publish_result(bus: &Arc<dyn Bus>, result: TaskResult, trace
 /// The stream of a task's answer: its parts get numbers from 1, without gaps (EXE-6.3).
 #[derive(Debug)]
 pub(crate) struct Stream<'a> {
-    bus: &'a Arc<dyn Bus>,
+    outbox: Outbox<'a>,
     task: &'a TaskRequest,
     topic: String,
     trace: Option<String>,
@@ -51,9 +91,9 @@ pub(crate) struct Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    pub(crate) fn new(bus: &'a Arc<dyn Bus>, task: &'a TaskRequest, trace: Option<String>) -> Self {
+    pub(crate) fn new(outbox: Outbox<'a>, task: &'a TaskRequest, trace: Option<String>) -> Self {
         Self {
-            bus,
+            outbox,
             task,
             topic: stream_topic(&task.agent_name),
             trace,
@@ -85,7 +125,10 @@ impl<'a> Stream<'a> {
             task_id: Some(self.task.task_id.clone()),
             ..envelope(id, self.trace.clone())
         };
-        let published = publish(self.bus, &self.topic, message(&chunk, envelope)).await;
+        let published = self
+            .outbox
+            .publish(&self.topic, message(&chunk, envelope))
+            .await;
         if let Err(why) = published {
             tracing::error!(
                 topic = self.topic,
@@ -104,24 +147,5 @@ fn envelope(id: String, traceparent: Option<String>) -> Envelope {
         time: SystemTime::now(),
         traceparent,
         task_id: None,
-    }
-}
-
-/// Publishes a message, for as long as the bus cannot be reached.
-///
-/// # Errors
-///
-/// The reason for which the bus refuses it.
-async fn publish(bus: &Arc<dyn Bus>, topic: &str, message: Message) -> Result<(), String> {
-    let message = [message];
-    loop {
-        match bus.publish(topic, &message).await {
-            Ok(()) => return Ok(()),
-            Err(BusError::Unavailable(error)) => {
-                tracing::debug!(topic, id = message[0].id, error, "a message waits");
-                sleep(PAUSE).await;
-            }
-            Err(BusError::Refused(why)) => return Err(why),
-        }
     }
 }

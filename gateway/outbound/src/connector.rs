@@ -24,8 +24,8 @@ use crate::{
     tls,
 };
 
-/// Connections to one host that wait for further calls.
-const IDLE_PER_HOST: usize = 4;
+/// Connections to one host that wait for further calls: as many as a bridge has calls at work, or it would connect for most of them.
+const IDLE_PER_HOST: usize = 100;
 
 /// Time after which a connection that waits is closed.
 const IDLE: Duration = Duration::from_secs(30);
@@ -79,7 +79,7 @@ impl Default for Limits {
 #[derive(Clone)]
 pub struct Connector {
     dialer: Dialer,
-    tls: fn() -> ClientConfig,
+    tls: Arc<dyn Fn() -> ClientConfig + Send + Sync>,
     built: Arc<OnceLock<Built>>,
 }
 
@@ -103,7 +103,16 @@ impl Connector {
         Self::with(settings, system(), tls::config)
     }
 
-    pub(crate) fn with(settings: Settings, lookup: Lookup, tls: fn() -> ClientConfig) -> Self {
+    /// A connector with this TLS, without ALPN, and not with that of the system.
+    pub fn with_tls(settings: Settings, tls: ClientConfig) -> Self {
+        Self::with(settings, system(), move || tls.clone())
+    }
+
+    pub(crate) fn with(
+        settings: Settings,
+        lookup: Lookup,
+        tls: impl Fn() -> ClientConfig + Send + Sync + 'static,
+    ) -> Self {
         let dialer = Dialer {
             allow: Arc::from(settings.allow),
             connect: settings.connect,
@@ -111,7 +120,7 @@ impl Connector {
         };
         Self {
             dialer,
-            tls,
+            tls: Arc::new(tls),
             built: Arc::default(),
         }
     }

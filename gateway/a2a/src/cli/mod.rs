@@ -14,6 +14,7 @@ use crate::{
     v1::AgentCard,
 };
 use agenthub_outbound::{Connector, Network, Settings};
+use agenthub_sdk::hub::ClientTls;
 use agenthub_terminal::{output, usage::WrongUsage};
 use http::Uri;
 use serde_json::Value;
@@ -29,7 +30,7 @@ pub use self::{
 ///
 /// The agent cannot be reached, or refuses; the line says which and why.
 pub async fn run(args: A2a) -> anyhow::Result<ExitCode> {
-    let connector = connector();
+    let connector = connector()?;
     match args {
         A2a::Card { url, who, json } => {
             let found = find(&connector, &url, who.auth().as_ref()).await?;
@@ -76,10 +77,19 @@ fn address(url: &str) -> Result<CardUrl, WrongUsage> {
     CardUrl::of(url).map_err(|error| WrongUsage(format!("URL: {error}")))
 }
 
-/// A connector that goes wherever the person says who gives the command.
-fn connector() -> Connector {
-    Connector::new(Settings {
+/// A connector that goes wherever the person says who gives the command, with the certificates of this process.
+///
+/// # Errors
+///
+/// The files of TLS cannot be used.
+pub fn connector() -> anyhow::Result<Connector> {
+    let settings = Settings {
         allow: Network::everything().to_vec(),
         ..Settings::default()
-    })
+    };
+    let tls = ClientTls::of_process();
+    if *tls == ClientTls::new() {
+        return Ok(Connector::new(settings));
+    }
+    Ok(Connector::with_tls(settings, tls.config_for_any()?))
 }

@@ -1,19 +1,22 @@
 //! `agenthub agents add`, `outside` and `remove`: the hub's process is asked over gRPC.
 
-use std::time::Duration;
+use std::{error::Error as _, time::Duration};
 
 use crate::outside::wire::{
     AddOutsideAgentRequest, ListOutsideAgentsRequest, OutsideAgent, RemoveOutsideAgentRequest,
     outside_agents_client::OutsideAgentsClient,
 };
-use agenthub_sdk::proto::json::to_struct;
+use agenthub_sdk::proto::{
+    bearer::Bearer,
+    grpc::Transport,
+    json::to_struct,
+    socket::{HubAddress, channel, without_login},
+    tls::{ClientTls, explain, hinted},
+};
 use agenthub_terminal::{flags::Json, output};
 use anyhow::{Context, anyhow};
 use serde_json::{Value, json};
-use tonic::{
-    Code, Status,
-    transport::{Channel, Endpoint},
-};
+use tonic::{Code, Status};
 
 use super::args::{Add, Elsewhere};
 
@@ -44,9 +47,9 @@ async fn add(args: Add, hub: &str) -> anyhow::Result<()> {
         agent_id: args.id.unwrap_or_default(),
         auth: auth.as_ref().map(to_struct),
     };
-    let answer = connect(hub).await?.add_outside_agent(request).await;
+    let answer = connect(hub)?.add_outside_agent(request).await;
     let agent = answer
-        .map_err(|status| to_error(&status))?
+        .map_err(|status| to_error(hub, &status))?
         .into_inner()
         .agent;
     let agent = agent.context("the hub does not say what it has added")?;
@@ -70,8 +73,10 @@ async fn remove(id: &str, hub: &str, json: Json) -> anyhow::Result<()> {
     let request = RemoveOutsideAgentRequest {
         agent_id: id.to_owned(),
     };
-    let removed = connect(hub).await?.remove_outside_agent(request).await;
-    let removed = removed.map_err(|status| to_error(&status))?.into_inner();
+    let removed = connect(hub)?.remove_outside_agent(request).await;
+    let removed = removed
+        .map_err(|status| to_error(hub, &status))?
+        .into_inner();
     let (cancelled, left) = (removed.cancelled, removed.left);
     if json.json {
         let removed = json!({"agentId": id, "cancelled": cancelled, "left": left});
@@ -92,12 +97,12 @@ async fn remove(id: &str, hub: &str, json: Json) -> anyhow::Result<()> {
 }
 
 async fn list(hub: &str, json: Json) -> anyhow::Result<()> {
-    let mut client = connect(hub).await?;
+    let mut client = connect(hub)?;
     let listed = client
         .list_outside_agents(ListOutsideAgentsRequest {})
         .await;
     let agents = listed
-        .map_err(|status| to_error(&status))?
+        .map_err(|status| to_error(hub, &status))?
         .into_inner()
         .agents;
     if json.json {
@@ -127,17 +132,25 @@ async fn list(hub: &str, json: Json) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn connect(hub: &str) -> anyhow::Result<OutsideAgentsClient<Channel>> {
-    let endpoint = Endpoint::from_shared(hub.to_owned())?
-        .connect_timeout(CONNECT)
-        .timeout(DEADLINE);
-    let channel = endpoint.connect().await;
-    let channel = channel
-        .map_err(|error| anyhow!("no hub at {hub} ({error}): start one with `agenthub up`"))?;
-    Ok(OutsideAgentsClient::new(channel))
+fn connect(hub: &str) -> anyhow::Result<OutsideAgentsClient<Transport>> {
+    let address = HubAddress::parse(hub)
+        .map_err(|reason| anyhow!("{} is no address of a hub: {reason}", without_login(hub)))?;
+    let endpoint = address.endpoint().timeout(DEADLINE);
+    let channel = channel(address, &endpoint, CONNECT);
+    let transport = Transport::from(channel).with_bearer(Bearer::of_process());
+    Ok(OutsideAgentsClient::new(transport))
 }
 
-fn to_error(status: &Status) -> anyhow::Error {
+fn to_error(hub: &str, status: &Status) -> anyhow::Error {
+    // What comes from the connection has a cause; what a hub says has none.
+    if let Some(cause) = status.source() {
+        let why = explain(cause, ClientTls::of_process());
+        let why = why.unwrap_or_else(|| {
+            let why = hinted(hub, cause.to_string());
+            format!("{why}: start one with `agenthub up`")
+        });
+        return anyhow!("no hub at {hub}: {why}");
+    }
     match status.code() {
         Code::Unimplemented => {
             anyhow!("this hub is of an older version, which cannot add agents by their address")

@@ -17,6 +17,15 @@ const MAX_SECRET: u64 = 64 * 1024;
 /// Beginning of the variables that a hub reads secrets from for agents that others add.
 pub const VARIABLES: &str = "AGENTHUB_SECRET_";
 
+/// Places that a hub reads secrets from for agents that others add.
+#[derive(Clone, Debug)]
+pub struct Readable {
+    /// Variables that begin with [`VARIABLES`] are read.
+    pub variables: bool,
+    /// Folder whose files are read; none without one.
+    pub folder: Option<PathBuf>,
+}
+
 /// Credentials of the caller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
@@ -178,14 +187,17 @@ impl SecretRef {
         Ok(self.read()?.0)
     }
 
-    /// The same for a hub, which others tell what to read: variables that begin with [`VARIABLES`], and files in `folder`.
-    fn confined(self, folder: Option<&Path>) -> Result<Self, Failure> {
+    /// The same for a hub, which others tell what to read.
+    fn confined(self, readable: &Readable) -> Result<Self, Failure> {
         let refused = |why: String| {
             Err(Failure::Credentials(format!(
                 "the hub does not read {self}: {why}"
             )))
         };
-        match (&self, folder) {
+        match (&self, &readable.folder) {
+            (Self::Env(_), _) if !readable.variables => {
+                refused("this namespace has secrets in files alone: file:NAME".to_owned())
+            }
             (Self::Env(name), _) if name.starts_with(VARIABLES) => Ok(self),
             (Self::Env(_), _) => refused(format!("its variable begins with {VARIABLES}")),
             (Self::File(_), None) => refused("it has no folder for files".to_owned()),
@@ -222,12 +234,12 @@ impl fmt::Debug for Secret {
 }
 
 impl Auth {
-    /// The same for a hub, which others tell what to read: variables that begin with [`VARIABLES`], and files in `folder`.
+    /// The same for a hub, which others tell what to read.
     ///
     /// # Errors
     ///
     /// [`Failure::Credentials`] for other places.
-    pub fn confined(self, folder: Option<&Path>) -> Result<Self, Failure> {
+    pub fn confined(self, readable: &Readable) -> Result<Self, Failure> {
         Ok(match self {
             Self::ApiKey {
                 location,
@@ -236,14 +248,14 @@ impl Auth {
             } => Self::ApiKey {
                 location,
                 name,
-                key: key.confined(folder)?,
+                key: key.confined(readable)?,
             },
             Self::Bearer { token } => Self::Bearer {
-                token: token.confined(folder)?,
+                token: token.confined(readable)?,
             },
             Self::Basic { user, password } => Self::Basic {
                 user,
-                password: password.confined(folder)?,
+                password: password.confined(readable)?,
             },
             Self::ClientCredentials {
                 client_id,
@@ -252,7 +264,7 @@ impl Auth {
                 scopes,
             } => Self::ClientCredentials {
                 client_id,
-                secret: secret.confined(folder)?,
+                secret: secret.confined(readable)?,
                 token_url,
                 scopes,
             },
@@ -292,10 +304,13 @@ mod tests {
 
     #[test]
     fn a_hub_reads_for_others_what_is_meant_for_it() {
+        let readable = Readable {
+            variables: true,
+            folder: Some("/data/secrets".into()),
+        };
         let confined = |text: &str| {
             let secret: SecretRef = text.parse().expect(text);
-            let folder = Path::new("/data/secrets");
-            secret.confined(Some(folder)).map(|s| s.to_string()).ok()
+            secret.confined(&readable).map(|s| s.to_string()).ok()
         };
         assert_eq!(
             confined("env:AGENTHUB_SECRET_A").as_deref(),
@@ -311,7 +326,24 @@ mod tests {
             assert_eq!(confined(text), None, "{text}");
         }
         let file: SecretRef = "file:a".parse().expect("a file");
-        assert!(file.confined(None).is_err());
+        let nowhere = Readable {
+            folder: None,
+            ..readable
+        };
+        assert!(file.confined(&nowhere).is_err());
+    }
+
+    #[test]
+    fn a_namespace_that_shares_the_process_reads_none_of_its_variables() {
+        let of_namespace = Readable {
+            variables: false,
+            folder: Some("/data/namespaces/a/secrets".into()),
+        };
+        let variable: SecretRef = "env:AGENTHUB_SECRET_A".parse().expect("a variable");
+        let refused = variable.confined(&of_namespace).expect_err("it is another");
+        assert!(refused.to_string().contains("file:NAME"), "{refused}");
+        let file: SecretRef = "file:a".parse().expect("a file");
+        assert!(file.confined(&of_namespace).is_ok());
     }
 
     #[test]
@@ -324,9 +356,13 @@ mod tests {
         for (link, to) in [("out", "../elsewhere"), ("in", "token")] {
             std::os::unix::fs::symlink(to, secrets.join(link)).expect("a link");
         }
+        let readable = Readable {
+            variables: false,
+            folder: Some(secrets),
+        };
         let read = |text: &str| {
             let secret: SecretRef = text.parse().expect(text);
-            let secret = secret.confined(Some(&secrets)).expect(text);
+            let secret = secret.confined(&readable).expect(text);
             secret.read().map(|secret| secret.0)
         };
         assert_eq!(read("file:token").ok().as_deref(), Some("sk-2"));

@@ -6,10 +6,7 @@ use agenthub_outbound::Error as Outbound;
 use serde_json::Value;
 use tonic::Code;
 
-use crate::{
-    error::{DOMAIN, Kind},
-    json::Malformed,
-};
+use crate::{error::Kind, json::Malformed};
 
 /// Failure of a call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -73,9 +70,14 @@ impl Failure {
             // Those say that they have not begun; what stands in front of the agent may not know.
             Self::Refused {
                 is_transient: true,
+                kind,
                 code,
                 ..
-            } => matches!(code, 429 | 503) || *code == Code::ResourceExhausted as i32,
+            } => {
+                matches!(code, 429 | 503)
+                    || *code == Code::ResourceExhausted as i32
+                    || *kind == Some(Kind::ResourceExhausted)
+            }
             Self::Refused { .. } => !self.is_internal(),
             _ => true,
         }
@@ -144,11 +146,12 @@ impl From<Malformed> for Failure {
 pub(super) fn of_json_rpc(error: &Value) -> Failure {
     let code = error["code"].as_i64().and_then(|c| i32::try_from(c).ok());
     let code = code.unwrap_or_default();
+    let kind = kind(&error["data"]).or_else(|| Kind::of_code(code));
     Failure::Refused {
-        kind: reason(&error["data"]).or_else(|| Kind::of_code(code)),
+        kind,
         code,
         message: text(&error["message"]),
-        is_transient: false,
+        is_transient: matches!(kind, Some(Kind::ResourceExhausted | Kind::Unavailable)),
         retry_after: None,
     }
 }
@@ -171,7 +174,7 @@ pub(super) fn of_http(status: u16, body: &Value) -> Failure {
             _ => format!("whoever asks may not (HTTP 403): {message}"),
         }),
         _ => Failure::Refused {
-            kind: reason(&error["details"]).or(match status {
+            kind: kind(&error["details"]).or(match status {
                 404 if !error.is_null() => Some(Kind::TaskNotFound),
                 _ => None,
             }),
@@ -183,9 +186,8 @@ pub(super) fn of_http(status: u16, body: &Value) -> Failure {
     }
 }
 
-/// The status of a gRPC call, with the reason that its details give.
-pub(super) fn of_grpc(code: Code, message: &str, reason: Option<&str>) -> Failure {
-    let kind = reason.and_then(Kind::of_reason);
+/// The status of a gRPC call, with the error that its details name.
+pub(super) fn of_grpc(code: Code, message: &str, kind: Option<Kind>) -> Failure {
     match (code, kind) {
         (Code::Unauthenticated | Code::PermissionDenied, _) => {
             Failure::Unauthorized(format!("the agent does not accept who asks: {message}"))
@@ -205,11 +207,10 @@ pub(super) fn of_grpc(code: Code, message: &str, reason: Option<&str>) -> Failur
     }
 }
 
-/// The error of A2A that details name.
-fn reason(details: &Value) -> Option<Kind> {
-    let details = details.as_array()?.iter();
-    let mut ours = details.filter(|detail| detail["domain"] == DOMAIN);
-    ours.find_map(|detail| Kind::of_reason(detail["reason"].as_str()?))
+/// The error that details name.
+fn kind(details: &Value) -> Option<Kind> {
+    let mut details = details.as_array()?.iter();
+    details.find_map(|d| Kind::of_reason(d["domain"].as_str()?, d["reason"].as_str()?))
 }
 
 /// The longest text of an agent in an error, in characters.
@@ -229,7 +230,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn kind(failure: &Failure) -> Option<Kind> {
+    fn kind_of(failure: &Failure) -> Option<Kind> {
         match failure {
             Failure::Refused { kind, .. } => *kind,
             _ => None,
@@ -242,19 +243,40 @@ mod tests {
         for expected in Kind::OF_A2A {
             let error = expected.with("why");
             let rpc = json!({"code": expected.code(), "message": "why", "data": error.details()});
-            assert_eq!(kind(&of_json_rpc(&rpc)), Some(expected));
+            assert_eq!(kind_of(&of_json_rpc(&rpc)), Some(expected));
             let bare = json!({"code": expected.code(), "message": "why"});
-            assert_eq!(kind(&of_json_rpc(&bare)), Some(expected));
+            assert_eq!(kind_of(&of_json_rpc(&bare)), Some(expected));
             let http = json!({"error": {"message": "why", "details": error.details()}});
             let failure = of_http(expected.http().as_u16(), &http);
             assert_eq!(
-                (kind(&failure), failure.to_string()),
+                (kind_of(&failure), failure.to_string()),
                 (Some(expected), "why".into())
             );
-            let grpc = of_grpc(expected.grpc(), "why", Some(expected.reason()));
-            assert_eq!(kind(&grpc), Some(expected));
+            let grpc = of_grpc(expected.grpc(), "why", Some(expected));
+            assert_eq!(kind_of(&grpc), Some(expected));
             assert!(!grpc.is_retryable() && grpc.is_unsent());
         }
+    }
+
+    /// spec: A2A 1.0.1 §3.3.2: over JSON-RPC the code of a limit is that of any error of the system.
+    #[test]
+    fn a_limit_is_known_again_in_each_binding() {
+        for expected in [Kind::ResourceExhausted, Kind::Unavailable] {
+            let error = expected.with("full");
+            let rpc = json!({"code": -32603, "message": "full", "data": error.details()});
+            let rpc = of_json_rpc(&rpc);
+            let http = json!({"error": {"message": "full", "details": error.details()}});
+            let http = of_http(expected.http().as_u16(), &http);
+            let grpc = of_grpc(expected.grpc(), "full", Some(expected));
+            for failure in [rpc, http, grpc] {
+                assert_eq!(kind_of(&failure), Some(expected));
+                assert!(failure.is_retryable());
+                assert!(failure.is_unsent() || expected == Kind::Unavailable);
+            }
+        }
+        let others = json!([{"domain": "else.example", "reason": "RESOURCE_EXHAUSTED"}]);
+        let rpc = json!({"code": -32603, "message": "full", "data": others});
+        assert!(!of_json_rpc(&rpc).is_retryable());
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     extensions,
-    grpc::reason,
+    grpc::kind,
     v1::{self, a2a_service_client::A2aServiceClient},
     version::{EXTENSIONS_HEADER, VERSION_HEADER},
 };
@@ -186,6 +186,6 @@ fn failed(host: &str, status: &Status) -> Failure {
             why: source.to_string(),
         }
         .into(),
-        None => of_grpc(status.code(), status.message(), reason(status).as_deref()),
+        None => of_grpc(status.code(), status.message(), kind(status)),
     }
 }

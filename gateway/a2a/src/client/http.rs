@@ -6,6 +6,7 @@ use std::{
 };
 
 use agenthub_outbound::{Body, Connector, Limits};
+use agenthub_sdk::proto::retry_after::retry_after;
 use async_stream::try_stream;
 use bytes::Bytes;
 use futures_util::Stream;
@@ -20,7 +21,6 @@ use super::{
 };
 use crate::{
     json::parse,
-    retry_after::retry_after,
     version::{EXTENSIONS_HEADER, VERSION_HEADER},
 };
 

@@ -32,7 +32,7 @@ pub(super) async fn card(gateway: &Gateway, asked: &ParsedRequest) -> Response {
         Ok(entry) => entry,
         Err(error) => return (error.kind.http(), format!("{error}\n")).into_response(),
     };
-    let place = gateway.place(&asked.headers);
+    let place = gateway.place(&asked.headers, &asked.caller);
     let card = entry.agent_card.unwrap_or_default();
     let card = served(&card, slug, &place, gateway.offer(slug));
     let key = gateway.card_key();
@@ -124,7 +124,7 @@ async fn listed(gateway: &Gateway, asked: &ParsedRequest) -> Result<serde_json::
         agenthub_sdk::Error::Invalid(why) => wrong_parameter(why),
         error => error.into(),
     })?;
-    let place = gateway.place(&asked.headers);
+    let place = gateway.place(&asked.headers, &asked.caller);
     let agents: Vec<_> = page
         .agents
         .into_iter()

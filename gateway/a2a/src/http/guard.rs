@@ -3,14 +3,14 @@
 //! On loopback, requests under another name than this machine's are refused (DNS rebinding), as are requests that change something for a
 //! page of another origin.
 
-use agenthub_sdk::proto::local::is_local;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header, uri::Authority};
+use agenthub_sdk::proto::browser::{Foreign, Hosts};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 /// Origins that may ask.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Guard {
-    /// Only names of this machine.
-    pub(super) local_only: bool,
+    /// Names that it is called by.
+    pub(super) hosts: Hosts,
     /// Such as `https://app.example`; `*` is any.
     pub(super) origins: Vec<String>,
 }
@@ -24,27 +24,17 @@ impl Guard {
         method: &Method,
         headers: &HeaderMap,
     ) -> Result<(), (StatusCode, &'static str)> {
-        let host = host(headers);
-        if self.local_only && !host.as_ref().is_some_and(|host| is_local(host.host())) {
-            let reason = "this hub listens on loopback and answers to localhost and to addresses";
-            return Err((StatusCode::MISDIRECTED_REQUEST, reason));
+        match self.hosts.check(method, headers) {
+            Err(Foreign::Host) => Err((
+                StatusCode::MISDIRECTED_REQUEST,
+                "this hub listens on loopback and answers to localhost and to addresses",
+            )),
+            Err(Foreign::Origin) if self.allowed(headers).is_none() => Err((
+                StatusCode::FORBIDDEN,
+                "pages of this Origin may not ask: the setting a2a.cors names those that may",
+            )),
+            Ok(()) | Err(Foreign::Origin) => Ok(()),
         }
-        if method.is_safe() || method == Method::OPTIONS {
-            return Ok(());
-        }
-        for origin in headers.get_all(header::ORIGIN) {
-            let text = origin.to_str().unwrap_or_default();
-            let authority = text
-                .split_once("://")
-                .and_then(|(_, rest)| rest.parse::<Authority>().ok());
-            let is_own = authority.is_some() && authority == host;
-            if !is_own && self.allowed(headers).is_none() {
-                let reason =
-                    "pages of this Origin may not ask: the setting a2a.cors names those that may";
-                return Err((StatusCode::FORBIDDEN, reason));
-            }
-        }
-        Ok(())
     }
 
     /// The value of `Access-Control-Allow-Origin`, if the origin may ask.
@@ -56,18 +46,13 @@ impl Guard {
     }
 }
 
-/// The host that a request names.
-pub(super) fn host(headers: &HeaderMap) -> Option<Authority> {
-    headers.get(header::HOST)?.to_str().ok()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn answer(method: Method, host: &str, origin: Option<&str>, origins: &[&str]) -> u16 {
         let guard = Guard {
-            local_only: true,
+            hosts: Hosts::Local,
             origins: origins.iter().map(|o| (*o).to_owned()).collect(),
         };
         let mut headers = HeaderMap::new();

@@ -1,5 +1,6 @@
 //! JSON-RPC (specification §9), of A2A 1.0 and 0.3: the version of a request decides which methods there are.
 
+use agenthub_access::{StreamPermit, audit::Refusal};
 use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
@@ -46,7 +47,7 @@ const METHODS: [&str; 11] = [
 /// The result of a method.
 enum Outcome {
     Done(Value),
-    Stream(Shows, fn(&v1::StreamResponse) -> Value),
+    Stream(Shows, fn(&v1::StreamResponse) -> Value, StreamPermit),
 }
 
 /// Id of a request, as the text of its JSON: it comes back as it was sent (JSON-RPC 2.0 §5), also a number that no type here holds.
@@ -115,10 +116,13 @@ pub(super) async fn answer(gateway: &Gateway, asked: &ParsedRequest) -> Response
         Ok(Outcome::Done(result)) => {
             reply::written(StatusCode::OK, reply::JSON, id.answer("result", &result))
         }
-        Ok(Outcome::Stream(shows, written)) => reply::events(shows.map(move |shown| match shown {
-            Ok(shown) => id.answer("result", &written(&shown)),
-            Err(error) => failed(&id, &error.into()),
-        })),
+        Ok(Outcome::Stream(shows, written, permit)) => {
+            let documents = shows.map(move |shown| match shown {
+                Ok(shown) => id.answer("result", &written(&shown)),
+                Err(error) => failed(&id, &error.into()),
+            });
+            reply::events(documents, permit)
+        }
         Err(fault) => {
             let status = match &fault {
                 Fault::Failed(error) if error.kind == Kind::Unauthenticated => error.kind.http(),
@@ -126,6 +130,15 @@ pub(super) async fn answer(gateway: &Gateway, asked: &ParsedRequest) -> Response
             };
             let mut response = reply::written(status, reply::JSON, failed(&id, &fault));
             reply::challenge(&mut response);
+            if let Fault::Failed(error) = &fault {
+                reply::come_back(&mut response, error);
+            }
+            if let Fault::Failed(error) = &fault
+                && error.kind == Kind::PermissionDenied
+            {
+                let refusal = Refusal(error.message.clone());
+                response.extensions_mut().insert(refusal);
+            }
             response
         }
     }
@@ -179,6 +192,7 @@ async fn call(
     params: Value,
 ) -> Result<Outcome, Fault> {
     let (operations, mut call) = (gateway.operations(), asked.call());
+    call.witness = call.witness.of_part(method);
     match Version::of(asked.version().as_deref())? {
         Version::One => one(gateway, &call, method, params).await,
         Version::Old => {
@@ -204,12 +218,14 @@ async fn one(
             Outcome::Done(list_json(&page))
         }
         "SendStreamingMessage" => {
+            let permit = call.stream()?;
             let shows = operations.send_streaming_message(call, from_json(params)?);
-            Outcome::Stream(shows.await?, to_json)
+            Outcome::Stream(shows.await?, to_json, permit)
         }
         "SubscribeToTask" => {
+            let permit = call.stream()?;
             let shows = operations.subscribe_to_task(call, from_json(params)?);
-            Outcome::Stream(shows.await?, to_json)
+            Outcome::Stream(shows.await?, to_json, permit)
         }
         "GetExtendedAgentCard" => {
             let card = gateway.extended_card(call, from_json(params)?);
@@ -250,8 +266,9 @@ async fn old(
         }
         "message/stream" => {
             let request = old::send_request(params)?;
+            let permit = call.stream()?;
             let shows = operations.send_streaming_message(call, request).await?;
-            Outcome::Stream(shows, old::stream_response)
+            Outcome::Stream(shows, old::stream_response, permit)
         }
         "tasks/get" => {
             let task = operations.get_task(call, from_json(params)?).await?;
@@ -262,10 +279,11 @@ async fn old(
             Outcome::Done(old::task(&task))
         }
         "tasks/resubscribe" => {
+            let permit = call.stream()?;
             let shows = operations
                 .subscribe_to_task(call, from_json(params)?)
                 .await?;
-            Outcome::Stream(shows, old::stream_response)
+            Outcome::Stream(shows, old::stream_response, permit)
         }
         "tasks/pushNotificationConfig/set" => {
             let request = old::set_config_request(params)?;

@@ -10,6 +10,10 @@ mod path;
 mod reply;
 mod rest;
 
+use std::sync::Arc;
+
+use agenthub_access::{Action, Caller, Meter, audit::Witness};
+use agenthub_sdk::proto::browser::{self, Hosts};
 use axum::{
     Router,
     body::{Body, Bytes},
@@ -27,6 +31,7 @@ use crate::{
     Gateway,
     card::Place,
     operations::Call,
+    rights::may,
     version::{EXTENSIONS_HEADER, VERSION_HEADER},
 };
 
@@ -68,6 +73,9 @@ struct ParsedRequest {
     query: String,
     body: Bytes,
     path: Path,
+    caller: Arc<Caller>,
+    witness: Witness,
+    meter: Meter,
 }
 
 impl ParsedRequest {
@@ -100,6 +108,9 @@ impl ParsedRequest {
             traceparent: self.header("traceparent").unwrap_or_default().to_owned(),
             is_old: false,
             authorization: self.header("authorization").unwrap_or_default().to_owned(),
+            caller: Arc::clone(&self.caller),
+            witness: self.witness.clone(),
+            meter: self.meter.clone(),
         }
     }
 
@@ -184,8 +195,17 @@ async fn serve(gateway: &Gateway, parts: axum::http::request::Parts, body: Body)
         query: parts.uri.query().unwrap_or_default().to_owned(),
         body,
         path,
+        caller: Caller::of_request(&parts.extensions),
+        witness: Witness::of_request(&parts.extensions),
+        meter: Meter::of_request(&parts.extensions),
     };
     let is_read = asked.method == Method::GET || asked.method == Method::HEAD;
+    // Cards are the directory.
+    if matches!(resource, Resource::Agents | Resource::Card)
+        && let Err(error) = may(&asked.caller, Action::SeeDirectory)
+    {
+        return (error.kind.http(), format!("{error}\n")).into_response();
+    }
     match resource {
         Resource::Agents if is_read => cards::list(gateway, &asked).await,
         Resource::Card if is_read => cards::card(gateway, &asked).await,
@@ -224,13 +244,16 @@ fn query(query: &str) -> Vec<(String, String)> {
 impl Gateway {
     fn guard(&self) -> Guard {
         Guard {
-            local_only: self.settings().local_only,
+            hosts: match self.settings().local_only {
+                true => Hosts::Local,
+                false => Hosts::Any,
+            },
             origins: self.settings().cors.clone(),
         }
     }
 
     /// The addresses as this caller sees them.
-    fn place(&self, headers: &HeaderMap) -> Place {
-        self.place_for(guard::host(headers))
+    fn place(&self, headers: &HeaderMap, caller: &Caller) -> Place {
+        self.place_for(browser::host(headers), caller)
     }
 }

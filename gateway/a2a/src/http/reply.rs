@@ -2,6 +2,8 @@
 
 use std::{convert::Infallible, time::Duration};
 
+use agenthub_access::StreamPermit;
+use agenthub_sdk::proto::retry_after;
 use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{
@@ -11,6 +13,8 @@ use axum::{
 };
 use futures_util::Stream;
 use serde_json::Value;
+
+use crate::error::Error;
 
 /// Media type of A2A's JSON over HTTP (specification §14.1).
 pub(super) const A2A_JSON: &str = "application/a2a+json";
@@ -31,12 +35,17 @@ pub(super) fn written(status: StatusCode, media_type: &'static str, document: St
     (status, content_type, document).into_response()
 }
 
-/// Each document as the data of an event.
-pub(super) fn events(documents: impl Stream<Item = String> + Send + 'static) -> Response {
+/// Each document as the data of an event. The permit goes to who counts streams.
+pub(super) fn events(
+    documents: impl Stream<Item = String> + Send + 'static,
+    permit: StreamPermit,
+) -> Response {
     use futures_util::StreamExt;
     let events = documents.map(|document| Ok::<_, Infallible>(Event::default().data(document)));
     let heartbeat = KeepAlive::new().interval(HEARTBEAT);
-    Sse::new(events).keep_alive(heartbeat).into_response()
+    let mut answer = Sse::new(events).keep_alive(heartbeat).into_response();
+    answer.extensions_mut().insert(permit);
+    answer
 }
 
 /// Says in a response of 401 how a caller says who it is.
@@ -46,5 +55,12 @@ pub(super) fn challenge(response: &mut Response) {
         response
             .headers_mut()
             .insert(header::WWW_AUTHENTICATE, bearer);
+    }
+}
+
+/// Says in a response when to come back, if the error knows (RFC 9110 §10.2.3).
+pub(super) fn come_back(response: &mut Response, error: &Error) {
+    if let Some(after) = error.retry_after {
+        retry_after::ask(response.headers_mut(), after);
     }
 }

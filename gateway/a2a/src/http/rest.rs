@@ -1,5 +1,6 @@
 //! HTTP+JSON (specification §11).
 
+use agenthub_access::StreamPermit;
 use axum::{
     http::{HeaderValue, Method, StatusCode, header},
     response::Response,
@@ -75,7 +76,9 @@ async fn answered(
         }
         Operation::SendStreamingMessage => {
             let request = body(asked)?;
-            streamed(operations.send_streaming_message(&call, request).await?)
+            let permit = call.stream()?;
+            let shows = operations.send_streaming_message(&call, request);
+            streamed(shows.await?, permit)
         }
         Operation::GetTask(id) => {
             let request = from_query(asked, &[("id", &id)])?;
@@ -102,7 +105,8 @@ async fn answered(
                 tenant: tenant.to_owned(),
                 id,
             };
-            streamed(operations.subscribe_to_task(&call, request).await?)
+            let permit = call.stream()?;
+            streamed(operations.subscribe_to_task(&call, request).await?, permit)
         }
         Operation::Configs(task_id) if asked.method == Method::POST => {
             let mut request: v1::TaskPushNotificationConfig = body(asked)?;
@@ -203,11 +207,12 @@ fn done<M: Message + Name>(message: &M) -> Response {
     reply::json(StatusCode::OK, reply::A2A_JSON, &to_json(message))
 }
 
-fn streamed(shows: Shows) -> Response {
-    reply::events(shows.map(|shown| match shown {
+fn streamed(shows: Shows, permit: StreamPermit) -> Response {
+    let documents = shows.map(|shown| match shown {
         Ok(shown) => to_json(&shown).to_string(),
         Err(error) => status(&error).to_string(),
-    }))
+    });
+    reply::events(documents, permit)
 }
 
 /// A page of tasks, with the fields that are always there (§3.1.4).
@@ -235,6 +240,7 @@ pub(super) fn configs_json(page: &v1::ListTaskPushNotificationConfigsResponse) -
 pub(super) fn failed(error: &Error) -> Response {
     let mut response = reply::json(error.kind.http(), reply::A2A_JSON, &status(error));
     reply::challenge(&mut response);
+    reply::come_back(&mut response, error);
     response
 }
 
@@ -272,6 +278,7 @@ fn grpc_name(kind: Kind) -> &'static str {
         Code::FailedPrecondition => "FAILED_PRECONDITION",
         Code::InvalidArgument => "INVALID_ARGUMENT",
         Code::Unauthenticated => "UNAUTHENTICATED",
+        Code::PermissionDenied => "PERMISSION_DENIED",
         Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
         Code::Unavailable => "UNAVAILABLE",
         _ => "INTERNAL",

@@ -1,11 +1,13 @@
 //! Listings of an agent's tasks.
 
+use agenthub_access::{Action, decide};
 use agenthub_sdk::{Error as HubError, proto::agenthub};
 
 use super::{Call, Operations, history, keep_latest};
 use crate::{
     convert::task_from_hub,
     error::{Error, UNKNOWN_TOKEN},
+    rights::may_see,
     v1::{self, ListTasksRequest, ListTasksResponse, Task},
 };
 
@@ -31,6 +33,7 @@ impl Operations {
             let fault = format!("status is {status}, which is no state of a task");
             return Err(Error::field("status", fault));
         }
+        let sees_all = decide(&call.caller, &Action::SeeTask { is_own: false }).is_ok();
         let query = agenthub::ListTasksRequest {
             agent_id: agent.id,
             context_id: request.context_id.clone(),
@@ -45,13 +48,20 @@ impl Operations {
             count: true,
             by_status: true,
             status_since: request.status_timestamp_after,
+            on_behalf_of: match sees_all {
+                true => String::new(),
+                false => call.caller.principal.clone(),
+            },
+            ..agenthub::ListTasksRequest::default()
         };
         let found = self.hub.client()?.tasks(query).await;
         let found = found.map_err(|error| match error {
             HubError::Invalid(_) => Error::field("pageToken", UNKNOWN_TOKEN),
             error => error.into(),
         })?;
-        let mut tasks: Vec<Task> = found.tasks.into_iter().map(task_from_hub).collect();
+        let mut seen = found.tasks;
+        seen.retain(|task| may_see(&call.caller, task));
+        let mut tasks: Vec<Task> = seen.into_iter().map(task_from_hub).collect();
         for task in &mut tasks {
             keep_latest(&mut task.history, request.history_length);
             if !request.include_artifacts() {

@@ -7,6 +7,7 @@ use crate::{
     error::{Error, Kind, UNKNOWN_TOKEN},
     hub::Target,
     push::{Config, StartPoint},
+    rights::on_behalf_of,
     v1::{
         DeleteTaskPushNotificationConfigRequest, GetTaskPushNotificationConfigRequest,
         ListTaskPushNotificationConfigsRequest, ListTaskPushNotificationConfigsResponse,
@@ -24,7 +25,8 @@ impl Operations {
         let agent = self
             .agent_with(call, &request.tenant, &request.task_id)
             .await?;
-        let mut config = Config::read(&request, "", self.push.allowed())?;
+        let config = Config::read(&request, "", self.push.allowed())?;
+        let mut config = config.of(on_behalf_of(&call.caller));
         if config.id.is_empty() {
             config.id = Uuid::now_v7().to_string();
         }
@@ -42,13 +44,14 @@ impl Operations {
         config: Config,
     ) -> Result<(), Error> {
         let gate = self.push.gate().await?;
-        let (task, after) = self.task_of(agent, task_id, NONE).await?;
+        let (task, after) = self.task_of(call, agent, task_id, NONE).await?;
         let begin = StartPoint {
             after,
             state: Some(task.state() as i32),
             is_over: task.state().is_terminal(),
             is_old: call.is_old,
         };
+        call.act(task_id).await?;
         gate.add(task_id, config, begin).await
     }
 
@@ -122,6 +125,7 @@ impl Operations {
         if request.id.is_empty() {
             return Err(Error::field("id", "id is required"));
         }
+        call.act(&request.task_id).await?;
         self.push.remove(&request.task_id, &request.id).await
     }
 
@@ -132,7 +136,7 @@ impl Operations {
         if task_id.is_empty() {
             return Err(Error::field("taskId", "taskId is required"));
         }
-        self.task_of(&agent, task_id, NONE).await?;
+        self.task_of(call, &agent, task_id, NONE).await?;
         Ok(agent)
     }
 }

@@ -3,7 +3,7 @@
 use agenthub_sdk::Client;
 use uuid::Uuid;
 
-use super::{ALL, NONE, Operations, sending::Sent};
+use super::{ALL, Call, NONE, Operations, sending::Sent};
 use crate::{
     error::{Error, Kind},
     feed::Feed,
@@ -23,11 +23,12 @@ impl Operations {
     /// A message that the hub has already, with its task as that is.
     pub(super) async fn sent_before(
         &self,
+        call: &Call,
         agent: &Target,
         task_id: String,
         mut feed: Feed,
     ) -> Result<Sent, Error> {
-        let (task, as_of) = self.task_of(agent, &task_id, ALL).await?;
+        let (task, as_of) = self.task_of(call, agent, &task_id, ALL).await?;
         feed.skip_to(&as_of);
         Ok(Sent {
             task_id,
@@ -39,6 +40,7 @@ impl Operations {
     /// True if a message with this identity has made its task before.
     pub(super) async fn is_known(
         &self,
+        call: &Call,
         agent: &Target,
         task_id: &str,
         identity: Option<Uuid>,
@@ -46,7 +48,7 @@ impl Operations {
         if identity.is_none() {
             return Ok(false);
         }
-        match self.task_of(agent, task_id, NONE).await {
+        match self.task_of(call, agent, task_id, NONE).await {
             Ok(_) => Ok(true),
             Err(error) if error.kind == Kind::TaskNotFound => Ok(false),
             Err(error) => Err(error),
@@ -56,11 +58,12 @@ impl Operations {
     /// Checks a message to a task that there is.
     pub(super) async fn follows_up(
         &self,
+        call: &Call,
         client: &Client,
         agent: &Target,
         message: &mut agenthub_sdk::Message,
     ) -> Result<PriorTask, Error> {
-        let (task, as_of) = self.task_of(agent, &message.task_id, NONE).await?;
+        let (task, as_of) = self.task_of(call, agent, &message.task_id, NONE).await?;
         if !message.context_id.is_empty() && message.context_id != task.context_id {
             let fault = format!(
                 "message.contextId is \"{}\", and the task's is \"{}\"",
@@ -69,7 +72,7 @@ impl Operations {
             return Err(Error::field("message.contextId", fault));
         }
         if task.state().is_terminal() {
-            let (whole, _) = self.task_of(agent, &message.task_id, ALL).await?;
+            let (whole, _) = self.task_of(call, agent, &message.task_id, ALL).await?;
             // The first message made the task: sent again with its id, it asks for more of a task that has ended.
             if is_in(whole.history.get(1..).unwrap_or_default(), message) {
                 return Ok(PriorTask::Repeated);

@@ -1,5 +1,8 @@
 //! Messages that are sent, and what they lead to.
 
+use std::time::Instant;
+
+use agenthub_access::Action;
 use agenthub_sdk::{
     Error as HubError,
     internal::known_as,
@@ -22,6 +25,7 @@ use crate::{
     identity::identity,
     push::{Config, StartPoint},
     replies::is_end,
+    rights::{may, on_behalf_of, sign},
     story::{self, LATE, Story, Until},
     v1::{self, SendMessageRequest, SendMessageResponse, send_message_response},
 };
@@ -117,7 +121,17 @@ impl Operations {
     ) -> Result<Sent, Error> {
         let message = admission::well_formed(request.message.as_ref())?;
         admission::fits_card(&agent.card, message, &call.extensions)?;
+        may(&call.caller, Action::Send { to: &agent.id })?;
+        let (allowed, exceeded) = call.meter.publish(1, Instant::now());
+        if let Some(exceeded) = exceeded.filter(|_| allowed == 0) {
+            return Err(Error::over_quota(exceeded.to_string(), exceeded.again));
+        }
         let identity = identity(&agent.id, message, request.metadata.as_ref());
+        // Messages of two principals are two, however alike they are.
+        let identity = identity.map(|identity| match call.caller.is_anonymous() {
+            true => identity,
+            false => Uuid::new_v5(&identity, call.caller.principal.as_bytes()),
+        });
         let pushed = config.task_push_notification_config.as_ref();
         let pushed = pushed.map(|pushed| {
             self.push.is_offered()?;
@@ -126,7 +140,7 @@ impl Operations {
             if config.id.is_empty() {
                 config.id = Uuid::now_v7().to_string();
             }
-            Ok::<_, Error>(config)
+            Ok::<_, Error>(config.of(on_behalf_of(&call.caller)))
         });
         let pushed = pushed.transpose()?;
         let client = self.hub.client()?;
@@ -144,9 +158,11 @@ impl Operations {
             Wanted::Ends => Feed::of_ends(&self.replies, client, &message.task_id),
         };
         if is_follow_up {
-            match self.follows_up(client, agent, &mut message).await? {
+            match self.follows_up(call, client, agent, &mut message).await? {
                 PriorTask::Next { as_of } => feed.skip_to(&as_of),
-                PriorTask::Repeated => return self.sent_before(agent, message.task_id, feed).await,
+                PriorTask::Repeated => {
+                    return self.sent_before(call, agent, message.task_id, feed).await;
+                }
             }
         }
         if let Some(metadata) = request.metadata {
@@ -155,6 +171,7 @@ impl Operations {
                 own.fields.entry(key).or_insert(value);
             }
         }
+        sign(&mut message, &call.caller);
         let wanted = Some(message.task_type()).filter(|wanted| !wanted.is_empty());
         if let Some(known) = known_as(wanted.map(str::to_owned), &agent.card) {
             message = message.with_metadata("task_type", known);
@@ -166,18 +183,20 @@ impl Operations {
                 self.add_push_config(call, agent, &task_id, config).await?;
             }
             // It is there before its task, of which it is told from the beginning.
-            Some(config) if !self.is_known(agent, &task_id, identity).await? => {
+            Some(config) if !self.is_known(call, agent, &task_id, identity).await? => {
                 push_id = Some(config.id.clone());
                 let begin = StartPoint {
                     is_old: call.is_old,
                     ..StartPoint::default()
                 };
+                call.act(&task_id).await?;
                 self.push.gate().await?.add(&task_id, config, begin).await?;
             }
             _ => {}
         }
         let routing = AgentEventMetadata {
             to_agent_id: agent.id.clone(),
+            on_behalf_of: on_behalf_of(&call.caller),
             hops: hops::of(message.metadata.as_ref()),
             traceparent: call.traceparent.clone(),
             idempotency_key: identity.unwrap_or_else(Uuid::now_v7).to_string(),
@@ -194,7 +213,7 @@ impl Operations {
             error => error.into(),
         })?;
         let Some(published) = published else {
-            return self.sent_before(agent, task_id, feed).await;
+            return self.sent_before(call, agent, task_id, feed).await;
         };
         feed.skip_to(&published.position);
         Ok(Sent {

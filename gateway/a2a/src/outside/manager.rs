@@ -8,7 +8,7 @@ use std::{
 };
 
 use agenthub_outbound::Connector;
-use agenthub_sdk::{Client, Error as HubError, proto::slug::slug};
+use agenthub_sdk::{Client, Error as HubError, hub::ClientBuilder, proto::slug::slug};
 use tokio::{sync::Mutex as AsyncMutex, task::JoinSet};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
@@ -20,7 +20,7 @@ use super::{
     watching::{Outside, Trouble, View},
     wire::{OutsideAgent, outside_agents_server::OutsideAgentsServer},
 };
-use crate::client::{Auth, CardUrl, Fetched, fetch_as};
+use crate::client::{Auth, CardUrl, Fetched, auth::Readable, fetch_as};
 
 /// The most agents elsewhere.
 const MOST: usize = 1_000;
@@ -38,6 +38,8 @@ pub struct Settings {
     pub connector: Connector,
     /// The data folder; without one they are forgotten with the process.
     pub folder: Option<PathBuf>,
+    /// Variables of the process, which all of its namespaces share, may be named as secrets.
+    pub variables: bool,
 }
 
 /// The agents elsewhere of one hub. Clones are the same. It takes requests once it is [opened](Self::open).
@@ -122,12 +124,12 @@ impl OutsideAgents {
         OutsideAgentsServer::new(self.clone().into())
     }
 
-    /// Reads which ones there are, and brings them to the hub at this address. Only the first time counts.
+    /// Reads which ones there are, and brings them to the hub at this address, which `client` calls. Only the first time counts.
     ///
     /// # Errors
     ///
     /// The data folder cannot be read or written, the list in it is damaged, or the hub cannot be reached.
-    pub async fn open(&self, hub_url: &str) -> Result<(), OpenError> {
+    pub async fn open(&self, client: ClientBuilder, hub_url: &str) -> Result<(), OpenError> {
         let mut roster = self.0.roster.lock().await;
         if self.0.hub.get().is_some() {
             return Ok(());
@@ -135,10 +137,7 @@ impl OutsideAgents {
         let folder = self.0.settings.folder.as_deref();
         roster.list = List::open(folder.map(Into::into))?;
         roster.tasks = Arc::new(Mutex::new(Tasks::open(folder)?));
-        let client = Client::builder(hub_url)
-            .agent_id(AGENT_ID)
-            .connect()
-            .await?;
+        let client = client.agent_id(AGENT_ID).connect().await?;
         let hub = Hub {
             client,
             url: hub_url.to_owned(),
@@ -262,7 +261,7 @@ impl OutsideAgents {
     async fn name_of(&self, url: &str, auth: Option<&Auth>) -> Result<String, Trouble> {
         let url = CardUrl::of(url)?;
         let secrets = self.0.secrets();
-        let auth = auth.map(|auth| auth.clone().confined(secrets.as_deref()));
+        let auth = auth.map(|auth| auth.clone().confined(&secrets));
         let auth = auth.transpose()?;
         match fetch_as(&self.0.settings.connector, &url, "", auth.as_ref()).await? {
             Fetched::Card { card, .. } => Ok(slug(&card.name)),
@@ -272,9 +271,12 @@ impl OutsideAgents {
 }
 
 impl Inner {
-    /// Folder of the secrets that agents elsewhere are shown.
-    fn secrets(&self) -> Option<PathBuf> {
-        self.settings.folder.as_ref().map(|f| f.join(SECRETS))
+    /// The secrets that agents elsewhere may be shown.
+    fn secrets(&self) -> Readable {
+        Readable {
+            variables: self.settings.variables,
+            folder: self.settings.folder.as_ref().map(|f| f.join(SECRETS)),
+        }
     }
 
     fn outside(&self, entry: Entry, tasks: &Arc<Mutex<Tasks>>, hub_url: &str) -> Outside {

@@ -2,7 +2,6 @@
 
 use std::{
     future::pending,
-    path::PathBuf,
     sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
@@ -15,7 +14,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{list::Entry, proxy::Proxy, tasks::Tasks};
 use crate::{
-    client::{Auth, CardUrl, Failure, Fetched, Options, Remote, Signed, fetch_as, verify},
+    client::{
+        Auth, CardUrl, Failure, Fetched, Options, Remote, Signed, auth::Readable, fetch_as, verify,
+    },
     convert::card_to_hub,
     v1::AgentCard,
 };
@@ -55,8 +56,8 @@ pub(super) struct Outside {
     pub(super) entry: Entry,
     connector: Connector,
     hub_url: String,
-    /// Folder that its secrets in files are in, wherever the data folder is now.
-    secrets: Option<PathBuf>,
+    /// Secrets that it may be shown, wherever the data folder is now.
+    secrets: Readable,
     tasks: Arc<Mutex<Tasks>>,
     view: Arc<Mutex<View>>,
     /// The handler, once a card was read.
@@ -77,7 +78,7 @@ impl Outside {
         entry: Entry,
         connector: Connector,
         hub_url: String,
-        secrets: Option<PathBuf>,
+        secrets: Readable,
         tasks: Arc<Mutex<Tasks>>,
     ) -> Self {
         let view = View {
@@ -220,7 +221,7 @@ impl Outside {
     /// The credentials, as this process may read them.
     fn auth(&self) -> Result<Option<Auth>, Failure> {
         let auth = self.entry.auth.clone();
-        let auth = auth.map(|auth| auth.confined(self.secrets.as_deref()));
+        let auth = auth.map(|auth| auth.confined(&self.secrets));
         auth.transpose()
     }
 

@@ -25,6 +25,8 @@ pub(crate) struct Config {
     /// Of the header `Authorization`, such as `Bearer`; empty for none.
     pub(crate) scheme: String,
     pub(crate) credentials: String,
+    /// The principal that has made it; empty if nobody needed an identity then.
+    pub(crate) owner: String,
 }
 
 /// Shows no secret.
@@ -87,7 +89,13 @@ impl Config {
             token: config.token.clone(),
             scheme: auth.scheme,
             credentials: auth.credentials,
+            owner: String::new(),
         })
+    }
+
+    /// The same, made by this principal.
+    pub(crate) fn of(self, owner: String) -> Self {
+        Self { owner, ..self }
     }
 
     /// The configuration as clients see it. Token and credentials are secrets (specification §13.2, §13.4), for the receiver alone.

@@ -1,12 +1,13 @@
 //! Push notifications (specification §3.1.7 to §3.1.10, §4.3): what happens to a task is posted to receivers that its clients name.
 //!
 //! `intake` records what happens to tasks with configurations in the `store`, and `postman` sends it; either goes on after a restart
-//! where it was. `config` says which configurations are taken, `delivery` what follows an attempt, `request` what is sent, and
+//! where it was. `config` says which configurations are taken, `owners` whose count, `delivery` what follows an attempt, `request` what is sent, and
 //! `sending` posts it through the guarded connector.
 
 mod config;
 mod delivery;
 mod intake;
+mod owners;
 mod postman;
 mod request;
 mod sending;
@@ -30,6 +31,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub(crate) use self::{
     config::Config,
+    owners::Owners,
     store::{Page, StartPoint},
 };
 pub use self::{
@@ -67,6 +69,7 @@ pub(crate) struct Push {
     /// `None` if there are none.
     settings: Option<Settings>,
     outbound: agenthub_outbound::Settings,
+    owners: OnceLock<Owners>,
     open: OnceLock<Arc<Open>>,
 }
 
@@ -80,6 +83,7 @@ struct Open {
     /// Networks that receivers may be in, besides public ones.
     allow: Vec<Network>,
     key: Option<SigningKey>,
+    owners: Option<Owners>,
     retry_policy: RetryPolicy,
     /// Tasks that may have configurations.
     tasks: Mutex<HashSet<String>>,
@@ -109,8 +113,14 @@ impl Push {
         Self {
             settings,
             outbound,
+            owners: OnceLock::new(),
             open: OnceLock::new(),
         }
+    }
+
+    /// Tells whose configurations count, from when it is opened. Without, all do.
+    pub(crate) fn knows(&self, owners: Owners) {
+        let _ = self.owners.set(owners);
     }
 
     /// Opens the store, and goes on with what waits there. Blocks while the file is opened.
@@ -133,6 +143,7 @@ impl Push {
             },
             allow: self.outbound.allow.clone(),
             key: settings.key.clone(),
+            owners: self.owners.get().cloned(),
             retry_policy: settings.retry_policy,
             wanted: watch::Sender::new(!tasks.is_empty()),
             watching: watch::Sender::new(false),

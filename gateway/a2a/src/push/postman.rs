@@ -146,6 +146,12 @@ impl Open {
                 }
             };
             sleep(Duration::from_millis(front.due_ms.saturating_sub(now_ms()))).await;
+            let owners = self.owners.as_ref();
+            if owners.is_some_and(|owners| !owners.may_see_tasks(&front.config.owner)) {
+                // Its rights may come back, with another token for instance.
+                sleep(PAUSE).await;
+                continue;
+            }
             match self.attempt(&front).await {
                 Some((next, is_over)) => self.settle(key, &front, next, is_over).await,
                 None => sleep(PAUSE).await,

@@ -3,11 +3,11 @@
 use std::time::{Duration, SystemTime};
 
 use agenthub_outbound::{Connector, Error};
+use agenthub_sdk::proto::retry_after::retry_after;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Uri};
 
 use super::delivery::Answer;
-use crate::retry_after::retry_after;
 
 /// The most that is read of an answer's body, and the time for it: nothing is made of it, but the connection can be used again.
 const DRAINED_BYTES: usize = 64 * 1024;

@@ -49,6 +49,8 @@ pub(crate) fn settings() -> Settings {
         public_url: None,
         public_grpc: None,
         cors: vec!["https://app.example".into()],
+        is_tls: false,
+        accepted: Default::default(),
         local_only: true,
         push: Some(push::Settings::default()),
         card_key: None,

@@ -18,7 +18,7 @@ use agenthub_a2a::{
     },
     v1::{self, TaskState, stream_response::Payload},
 };
-use agenthub_sdk::{Card, proto::json::to_struct};
+use agenthub_sdk::{Card, Client, proto::json::to_struct};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tonic::{Code, Request, Status};
@@ -41,9 +41,12 @@ async fn open(stage: &Stage, folder: &Path) -> OutsideAgents {
     let outside = OutsideAgents::new(Settings {
         connector: connector(),
         folder: Some(folder.to_owned()),
+        variables: true,
     });
     let url = format!("http://{}", stage.hub.address());
-    soon(outside.open(&url)).await.expect("the hub is there");
+    soon(outside.open(Client::builder(&url), &url))
+        .await
+        .expect("the hub is there");
     outside
 }
 
@@ -84,6 +87,7 @@ impl Here {
         let none = OutsideAgents::new(Settings {
             connector: connector(),
             folder: None,
+            variables: true,
         });
         drop(std::mem::replace(&mut self.outside, none));
     }

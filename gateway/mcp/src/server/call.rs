@@ -15,7 +15,7 @@ use rmcp::{
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::{Shared, elicitation, hub, progress, result, tools};
+use super::{caller::Caller, elicitation, hub, progress, result, tools};
 
 /// Time for an agent's last progress to reach the client, once the result is there.
 const LAST_PROGRESS: Duration = Duration::from_secs(1);
@@ -26,12 +26,12 @@ const LAST_PROGRESS: Duration = Duration::from_secs(1);
 ///
 /// There is no such tool. Whatever else goes wrong is a result, so that the client's model reads it.
 pub(super) async fn call(
-    shared: &Shared,
+    caller: &Caller,
     params: CallToolRequestParams,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResult, ErrorData> {
     let begun = Instant::now();
-    let client = match shared.hub.client().await {
+    let client = match caller.hub.client().await {
         Ok(client) => client,
         Err(why) => return Ok(result::refused(why)),
     };
@@ -44,22 +44,22 @@ pub(super) async fn call(
         )));
     }
     let delegation = match tools::asked(tool, params.arguments.unwrap_or_default()) {
-        Ok(delegation) => delegation.timeout(shared.settings.timeout),
+        Ok(delegation) => delegation.timeout(caller.timeout),
         Err(why) => return Ok(result::refused(why)),
     };
-    let Ok(_permit) = shared.room.try_acquire() else {
+    let Ok(_permit) = caller.room.try_acquire() else {
         return Ok(result::refused(format!(
             "{} calls are under way, which is the most at a time: call again when one of them has ended",
-            shared.settings.max_calls
+            caller.max_calls
         )));
     };
     let call = Call {
-        hub: &shared.hub,
+        caller,
         client,
         tool,
         context,
     };
-    let ended = call.answered(delegation, shared.settings.timeout).await;
+    let ended = call.answered(delegation, caller.timeout).await;
     let state = ended.as_ref().map_or("given up", |(_, o)| o.state.label());
     tracing::info!(
         agent = tool.agent,
@@ -74,7 +74,7 @@ pub(super) async fn call(
 }
 
 struct Call<'a> {
-    hub: &'a hub::Hub,
+    caller: &'a Caller,
     client: Client,
     tool: &'a AgentTool,
     context: &'a RequestContext<RoleServer>,
@@ -97,8 +97,8 @@ impl Call<'_> {
             let asked = elicitation::ask(&self.context.peer, agent, &outcome, timeout);
             let answer = tokio::select! {
                 biased;
-                () = self.context.ct.cancelled() => {
-                    self.call_back(&outcome.task_id, "the MCP client cancelled the call").await;
+                why = self.unwanted() => {
+                    self.call_back(&outcome.task_id, why).await;
                     return Err(format!("the call of {agent} was cancelled"));
                 }
                 answer = asked => answer,
@@ -147,8 +147,8 @@ impl Call<'_> {
         let ended = loop {
             tokio::select! {
                 biased;
-                () = self.context.ct.cancelled() => {
-                    self.call_back(&task_id, "the MCP client cancelled the call").await;
+                why = self.unwanted() => {
+                    self.call_back(&task_id, why).await;
                     return Err(format!("the call of {agent} was cancelled"));
                 }
                 ended = &mut outcome => break ended,
@@ -205,7 +205,7 @@ impl Call<'_> {
         if let Some(task) = own.or_else(|| of(&hub::is_server)) {
             delegation.task_id = Some(task.id.clone());
             if task.requester() != client.agent_id() {
-                let adopted = self.hub.client_as(task.requester()).await;
+                let adopted = self.caller.hub.client_as(task.requester()).await;
                 return Ok((adopted.map_err(not_found)?, delegation));
             }
         }
@@ -229,6 +229,14 @@ impl Call<'_> {
                 tracing::debug!(%error, "the client takes no progress");
                 return;
             }
+        }
+    }
+
+    /// Waits until nobody waits for the result, and says why.
+    async fn unwanted(&self) -> &'static str {
+        tokio::select! {
+            () = self.context.ct.cancelled() => "the MCP client cancelled the call",
+            () = self.caller.ended() => "the MCP client is not served any more",
         }
     }
 

@@ -1,6 +1,7 @@
 //! Notifications of clients that the list of tools has changed, as agents come and go.
 
 use std::{
+    collections::HashMap,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -35,8 +36,8 @@ enum ListedTools {
 /// Clients to notify, and a count of notifications.
 #[derive(Debug)]
 pub(super) struct Changes {
-    /// The clients of the protocol before 2026-07-28; those after subscribe with a request of their own. As many as there are sessions.
-    peers: Mutex<Vec<Peer<RoleServer>>>,
+    /// The clients of the protocol before 2026-07-28 by their sessions; those after subscribe with a request of their own.
+    peers: Mutex<HashMap<String, Peer<RoleServer>>>,
     count: watch::Sender<u64>,
 }
 
@@ -50,11 +51,13 @@ impl Default for Changes {
 }
 
 impl Changes {
-    /// Tells this client from here on.
-    pub(super) fn tell(&self, peer: Peer<RoleServer>) {
+    /// Tells the client of this session from here on, which has none if it is the only client.
+    pub(super) fn tell(&self, session: &str, peer: &Peer<RoleServer>) {
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
-        peers.retain(|peer| !peer.is_transport_closed());
-        peers.push(peer);
+        if !peers.contains_key(session) {
+            peers.retain(|_, peer| !peer.is_transport_closed());
+            peers.insert(session.to_owned(), peer.clone());
+        }
     }
 
     /// A number that rises with each change of the list.
@@ -96,7 +99,7 @@ impl Changes {
             let now = match is_connected(client) {
                 true => {
                     let mut tools = client.agent_tools().await;
-                    tools.retain(|tool| tool.online);
+                    tools.retain(|tool| tool.online && tool.allowed);
                     ListedTools::Tools(tools)
                 }
                 // Nothing is told of a hub that went away: there is nothing to list until it is back.
@@ -128,8 +131,8 @@ impl Changes {
     async fn tell_all(&self) {
         let peers = {
             let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
-            peers.retain(|peer| !peer.is_transport_closed());
-            peers.clone()
+            peers.retain(|_, peer| !peer.is_transport_closed());
+            peers.values().cloned().collect::<Vec<_>>()
         };
         let telling = peers
             .iter()

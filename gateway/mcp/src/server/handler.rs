@@ -2,30 +2,54 @@
 
 use std::sync::Arc;
 
+use http::request::Parts;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CallToolRequestMethod, CallToolRequestParams, CallToolResponse, ConstString, CustomRequest,
-        CustomResult, ErrorCode, Implementation, ListToolsResult, PaginatedRequestParams,
-        ServerCapabilities, ServerConfig, SubscriptionFilter,
+        CustomResult, ErrorCode, Extensions, Implementation, ListToolsResult,
+        PaginatedRequestParams, ServerCapabilities, ServerConfig, SubscriptionFilter,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 use serde_json::json;
 
-use super::{Shared, call, tools};
+use super::{call, caller::Caller, tools};
+
+/// The header that names a session.
+pub(super) const SESSION: &str = "mcp-session-id";
 
 /// The service for one client.
 #[derive(Clone, Debug)]
-pub(super) struct Handler {
-    shared: Arc<Shared>,
+pub(super) enum Handler {
+    /// The one client of a process, which asks as this process.
+    Only(Arc<Caller>),
+    /// A client whose requests of HTTP each have their caller among their extensions.
+    OfRequests,
 }
 
 impl Handler {
-    pub(super) fn new(shared: &Arc<Shared>) -> Self {
-        Self {
-            shared: Arc::clone(shared),
+    /// The caller in whose name a request is carried out.
+    ///
+    /// # Errors
+    ///
+    /// The request has none.
+    fn caller(&self, extensions: &Extensions) -> Result<Arc<Caller>, ErrorData> {
+        match self {
+            Self::Only(caller) => Ok(Arc::clone(caller)),
+            Self::OfRequests => {
+                let caller = extensions.get().and_then(|p: &Parts| p.extensions.get());
+                let none = || ErrorData::internal_error("it is not known who asks", None);
+                caller.cloned().ok_or_else(none)
+            }
         }
+    }
+
+    /// The session of a request; empty if it has none.
+    fn session(extensions: &Extensions) -> &str {
+        let parts: Option<&Parts> = extensions.get();
+        let session = parts.and_then(|parts| parts.headers.get(SESSION)?.to_str().ok());
+        session.unwrap_or_default()
     }
 }
 
@@ -44,10 +68,16 @@ impl ServerHandler for Handler {
     async fn list_tools(
         &self,
         request: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        let caller = self.caller(&context.extensions)?;
+        let session = Self::session(&context.extensions);
+        if !session.is_empty() {
+            // It may have come with another token than before.
+            caller.changes.tell(session, &context.peer);
+        }
         let cursor = request.and_then(|request| request.cursor);
-        let client = self.shared.hub.connected().await;
+        let client = caller.hub.connected().await;
         let client = client.map_err(|why| ErrorData::internal_error(why, None))?;
         tools::page(&client.agent_tools().await, cursor.as_deref())
     }
@@ -57,9 +87,10 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let caller = self.caller(&context.extensions)?;
         // Whoever stops the server waits for the call, and so for the agent to be told.
-        let _under_way = self.shared.tasks.token();
-        let result = call::call(&self.shared, request, &context).await?;
+        let _under_way = caller.tasks.token();
+        let result = call::call(&caller, request, &context).await?;
         Ok(result.into())
     }
 
@@ -91,7 +122,10 @@ impl ServerHandler for Handler {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.shared.changes.tell(context.peer);
+        if let Ok(caller) = self.caller(&context.extensions) {
+            let session = Self::session(&context.extensions);
+            caller.changes.tell(session, &context.peer);
+        }
     }
 
     fn accepted_subscription_filter(&self, _: &SubscriptionFilter) -> Option<SubscriptionFilter> {
@@ -101,7 +135,8 @@ impl ServerHandler for Handler {
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut count = self.shared.changes.count();
+        let caller = self.caller(&subscription.request_context().extensions)?;
+        let mut count = caller.changes.count();
         let telling = async {
             while count.changed().await.is_ok() {
                 if let Err(error) = subscription.sink().notify_tool_list_changed().await {
@@ -112,7 +147,7 @@ impl ServerHandler for Handler {
         };
         tokio::select! {
             () = subscription.cancelled() => {}
-            () = self.shared.stop.cancelled() => {}
+            () = caller.ended() => {}
             () = telling => {}
         }
         Ok(())

@@ -1,8 +1,12 @@
 //! The hub, whether it is there or not.
 
-use std::time::Duration;
+use std::{fmt, sync::Arc, time::Duration};
 
-use agenthub_sdk::{Client, Error, hub::Connection};
+use agenthub_sdk::{
+    Client, Error,
+    hub::{ClientBuilder, Connection},
+    internal::{Identity, NotIdentified, WhoIs},
+};
 use tokio::{
     sync::watch,
     time::{sleep, timeout},
@@ -23,9 +27,64 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct Hub {
     url: String,
+    shows: Shows,
     /// The id under which this server is known, so that it can go on with its tasks after a break.
     id: String,
     state: watch::Sender<State>,
+}
+
+/// The identity in which the hub is asked.
+#[derive(Clone)]
+pub(super) enum Shows {
+    /// The identity of this process.
+    Process,
+    /// The identity of a caller that has shown this token, or nothing on a hub that needs none.
+    Caller {
+        who: Arc<WhoIs>,
+        identity: Identity,
+        token: Option<String>,
+    },
+}
+
+/// Tokens are not shown.
+impl fmt::Debug for Shows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Process => f.write_str("Process"),
+            Self::Caller { identity, .. } => f.debug_tuple("Caller").field(identity).finish(),
+        }
+    }
+}
+
+impl Shows {
+    fn builder(&self, url: &str) -> Result<ClientBuilder, Error> {
+        let builder = Client::builder(url);
+        match self {
+            Self::Process => Ok(builder),
+            Self::Caller { token: None, .. } => Ok(builder.without_identity()),
+            Self::Caller {
+                token: Some(token), ..
+            } => builder.token(token),
+        }
+    }
+
+    /// The reason why the hub does not serve this caller any more, if it says one.
+    async fn ended(&self) -> Option<String> {
+        let Self::Caller {
+            who,
+            identity,
+            token,
+        } = self
+        else {
+            return None;
+        };
+        match who.shows(token.as_deref()).await {
+            Ok(now) if now == *identity => None,
+            Ok(_) => Some("the hub knows this caller as somebody else now".to_owned()),
+            Err(NotIdentified::Unknown(why) | NotIdentified::Denied(why)) => Some(why),
+            Err(NotIdentified::Unavailable(_)) => None,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -40,10 +99,11 @@ impl Hub {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidUrl`].
-    pub(super) async fn look(url: &str) -> Result<Self, Error> {
+    /// [`Error::InvalidUrl`], and [`Error::Invalid`] for a token that cannot be one.
+    pub(super) async fn look(url: &str, shows: Shows) -> Result<Self, Error> {
         let id = format!("{SERVER}{}", Uuid::new_v4().simple());
-        let state = match timeout(FIRST, connect(url, &id)).await {
+        let client = shows.builder(url)?.temporary_id(&*id);
+        let state = match timeout(FIRST, connect(client)).await {
             Ok(Ok(client)) => State::Here(client),
             Ok(Err(error @ Error::InvalidUrl { .. })) => return Err(error),
             Ok(Err(error)) => State::Away(error.to_string()),
@@ -54,6 +114,7 @@ impl Hub {
         }
         Ok(Self {
             url: url.to_owned(),
+            shows,
             id,
             state: watch::Sender::new(state),
         })
@@ -65,11 +126,12 @@ impl Hub {
     ///
     /// The hub cannot be reached.
     pub(super) async fn client_as(&self, id: &str) -> Result<Client, Error> {
-        connect(&self.url, id).await
+        connect(self.shows.builder(&self.url)?.agent_id(id)).await
     }
 
-    /// Looks for the hub while it is away. Ends never; dropping the future leaves things as they are.
-    pub(super) async fn keep(&self) {
+    /// Looks for the hub while it is away. Returns once the hub does not serve the caller any more, with the reason; as this process, never.
+    /// Dropping the future leaves things as they are.
+    pub(super) async fn keep(&self) -> String {
         loop {
             let here = match &*self.state.borrow() {
                 State::Here(client) => Some(client.clone()),
@@ -77,26 +139,42 @@ impl Hub {
             };
             let client = match here {
                 Some(client) => client,
-                None => self.find().await,
+                None => match self.find().await {
+                    Ok(client) => client,
+                    Err(ended) => return ended,
+                },
             };
             tracing::info!(hub = self.url, "the hub is there");
             let why = closed(&client).await;
+            if let Some(ended) = self.shows.ended().await {
+                return ended;
+            }
             tracing::warn!(why, "the hub closed the connection");
             self.state.send_replace(State::Away(no_hub(&self.url, why)));
             sleep(PAUSE).await;
         }
     }
 
-    async fn find(&self) -> Client {
+    /// The hub, or the reason why it does not serve this caller any more.
+    async fn find(&self) -> Result<Client, String> {
         let mut pause = PAUSE;
         loop {
-            match connect(&self.url, &self.id).await {
+            let connected = async {
+                let client = self.shows.builder(&self.url)?;
+                connect(client.temporary_id(&*self.id)).await
+            };
+            match connected.await {
                 Ok(client) => {
                     self.state.send_replace(State::Here(client.clone()));
-                    return client;
+                    return Ok(client);
                 }
                 Err(error) => {
                     tracing::debug!(%error, "still no hub");
+                    if matches!(error, Error::Refused(_))
+                        && let Some(ended) = self.shows.ended().await
+                    {
+                        return Err(ended);
+                    }
                     self.state.send_replace(State::Away(error.to_string()));
                 }
             }
@@ -164,16 +242,17 @@ const SERVER: &str = "mcp-";
 /// True for the id that a server of MCP has given itself: by it, another server may answer what this one was asked. The ids of other peers are
 /// theirs, whatever they begin with.
 pub(super) fn is_server(id: &str) -> bool {
-    let number = id.strip_prefix(SERVER);
+    // On a hub with identities it begins with the principal of its caller.
+    let own = id.rsplit_once('~').map_or(id, |(_, own)| own);
+    let number = own.strip_prefix(SERVER);
     let number = number.and_then(|text| Some((text, Uuid::try_parse(text).ok()?)));
     number.is_some_and(|(text, uuid)| {
         uuid.get_version_num() == 4 && uuid.simple().to_string() == text
     })
 }
 
-async fn connect(url: &str, id: &str) -> Result<Client, Error> {
-    let builder = Client::builder(url).agent_id(id).watch_agents(true);
-    builder.connect().await
+async fn connect(client: ClientBuilder) -> Result<Client, Error> {
+    client.watch_agents(true).connect().await
 }
 
 fn no_hub(url: &str, reason: String) -> String {
@@ -206,6 +285,7 @@ mod tests {
     fn no_other_peer_has_the_id_of_a_server() {
         let id = Uuid::new_v4();
         assert!(is_server(&format!("mcp-{}", id.simple())));
+        assert!(is_server(&format!("alice.smith~mcp-{}", id.simple())));
         for other in [
             String::new(),
             "mcp-".to_owned(),

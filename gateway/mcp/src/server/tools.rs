@@ -21,7 +21,7 @@ pub(super) const CONTEXT: &str = "context_id";
 /// The longest id of a conversation, in bytes.
 const MAX_CONTEXT: usize = 256;
 
-/// A page of the tools: one for each agent that can be reached, by name. The cursor is the name of the last one before, so that a page
+/// A page of the tools: one for each agent that can be reached and that the caller may send to, by name. The cursor is the name of the last one before, so that a page
 /// stays where it is when agents come and go.
 ///
 /// # Errors
@@ -36,7 +36,7 @@ pub(super) fn page(all: &[AgentTool], cursor: Option<&str>) -> Result<ListToolsR
     }
     let sorted: BTreeMap<&str, &AgentTool> = all
         .iter()
-        .filter(|tool| tool.online)
+        .filter(|tool| tool.online && tool.allowed)
         .map(|tool| (&*tool.name, tool))
         .collect();
     let mut after = sorted
@@ -86,11 +86,13 @@ fn shown(tool: &AgentTool) -> Tool {
 ///
 /// # Errors
 ///
-/// No agent has that name.
+/// No agent to which the caller may send has that name.
 pub(super) fn named<'a>(all: &'a [AgentTool], name: &str) -> Result<&'a AgentTool, ErrorData> {
-    let found = all.iter().find(|tool| tool.name == name);
+    let allowed = || all.iter().filter(|tool| tool.allowed);
+    let found = allowed().find(|tool| tool.name == name);
     found.ok_or_else(|| {
-        let mut names: Vec<&str> = all.iter().filter(|t| t.online).map(|t| &*t.name).collect();
+        let online = allowed().filter(|tool| tool.online);
+        let mut names: Vec<&str> = online.map(|tool| &*tool.name).collect();
         names.sort_unstable();
         let more = names.len().saturating_sub(NAMED);
         names.truncate(NAMED);
@@ -130,6 +132,7 @@ mod tests {
         AgentTool {
             agent: id.to_owned(),
             online,
+            allowed: true,
             name: format!("agent_{id}"),
             description: format!("Hands work to {id}"),
             parameters: json!({
@@ -164,6 +167,20 @@ mod tests {
         let names: Vec<String> = pages.iter().map(|tool| tool.name.to_string()).collect();
         let expected: Vec<String> = (0..250).map(|n| format!("agent_{}", id(n))).collect();
         assert_eq!(names, expected);
+    }
+
+    /// Issue 25, other doors: a caller sees no agent that it may not send to.
+    #[test]
+    fn agents_of_others_are_no_tools() {
+        let mut all = [tool("a", true), tool("b", true)];
+        all[1].allowed = false;
+        let page = page(&all, None).expect("a page");
+        assert_eq!(page.tools.len(), 1);
+        let refused = named(&all, "agent_b").expect_err("it may not be asked");
+        assert_eq!(
+            refused.message,
+            "unknown tool: \"agent_b\"; here are agent_a"
+        );
     }
 
     #[test]

@@ -25,6 +25,9 @@ const CALLING_OFF: Duration = Duration::from_secs(5);
 /// The names that are listed in a help text.
 const MAX_SHOWN: usize = 12;
 
+/// Bytes of a name that is compared with others, at most.
+const LONGEST: usize = 100;
+
 /// The tools that the settings define. Cheap to clone; connections to MCP servers are opened at the first need, shared, and come back by
 /// themselves. [`close`](Self::close) ends them, also the programs that were started.
 #[derive(Clone, Debug)]
@@ -224,6 +227,10 @@ impl<'a> NamedTarget<'a> {
 
 /// The name that was probably meant.
 pub fn closest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // Comparing takes more than in proportion to the letters.
+    if name.len() > LONGEST {
+        return None;
+    }
     let name = name.to_lowercase();
     let likeness = |known: &str| {
         let known = known.to_lowercase();

@@ -45,7 +45,7 @@ fn calling<const N: usize>(calls: [(&'static str, Value); N]) -> Scripted {
     Scripted::answers(calls.into_iter().chain([done]))
 }
 
-/// What the model was told of its last call.
+/// The result of its last call, as the model was told it.
 fn told(request: &Request) -> Value {
     let parts = request.messages.iter().flat_map(|message| &message.parts);
     let mut results = parts.filter_map(|part| match part {
@@ -186,7 +186,7 @@ async fn its_server_gets_the_key_of_the_call() {
 async fn a_model_is_told_that_what_was_cut_off_may_have_happened() {
     let (_hub, url) = hub().await;
     let mut settings = settings(&[SERVER]);
-    settings.timeout = Duration::from_millis(500);
+    settings.timeout = Duration::from_secs(3);
     let connection = Connection::new(settings);
     let offer = connection.tools().await.expect("it lists them");
     let model = calling([("test_slow", json!({}))]);

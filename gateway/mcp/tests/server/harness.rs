@@ -7,9 +7,13 @@ use std::{
     time::Duration,
 };
 
-use agenthub_broker::{Server as Broker, Settings as BrokerSettings};
-use agenthub_mcp::server::{Server, Settings};
-use agenthub_sdk::{Agent, Card, Failure, IntoOutput, Reply, RunningAgent, Skill, TaskContext};
+use agenthub_access::{Identities, Namespace, NewToken, Policy, Sources, TokenStore};
+use agenthub_broker::{ExtraServices, Server as Broker, Settings as BrokerSettings};
+use agenthub_mcp::server::{Door, DoorSettings, Server, Settings};
+use agenthub_sdk::{
+    Agent, Card, Failure, IntoOutput, Reply, RunningAgent, Skill, TaskContext,
+    internal::{Identity, NotIdentified, WhoIs},
+};
 use rmcp::{
     ClientHandler, ErrorData, RoleClient,
     model::{
@@ -20,9 +24,13 @@ use rmcp::{
         ClientLifecycleMode, ClientServiceExt, NotificationContext, RequestContext, RunningService,
         ServiceError,
     },
+    transport::{
+        StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig,
+    },
 };
 use serde_json::Value;
-use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
+use tempfile::TempDir;
+use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle, time::timeout};
 
 /// Nothing here takes that long unless it is broken.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -78,6 +86,11 @@ impl Hub {
         agent.start(self.url()).await.expect("it starts")
     }
 
+    /// A door to it on loopback.
+    pub(crate) async fn door(&self) -> OpenDoor {
+        OpenDoor::to(self, |_| {}).await
+    }
+
     /// An agent that says it is there and then works until it is called back; who was called back, and in which trace, is told.
     pub(crate) async fn stubborn(&self) -> (RunningAgent, mpsc::Receiver<String>) {
         let (told, heard) = mpsc::channel(8);
@@ -93,6 +106,169 @@ impl Hub {
         });
         (agent.await, heard)
     }
+}
+
+/// A hub that takes tokens, once the first one is issued.
+pub(crate) struct GuardedHub {
+    pub(crate) hub: Hub,
+    store: TokenStore,
+    _folder: TempDir,
+}
+
+impl GuardedHub {
+    pub(crate) async fn start(policy: Option<&str>) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = TokenStore::in_folder(folder.path());
+        let identities = Identities::open(Sources {
+            tokens: Some(store.path().to_owned()),
+            policy: policy.map(|text| Policy::of_toml(text).expect("a policy")),
+            ..Sources::default()
+        });
+        let services = ExtraServices::default().guarded_by(identities.expect("right"));
+        let address = ([127, 0, 0, 1], 0).into();
+        let server = Broker::start(BrokerSettings::default(), address, services).await;
+        Self {
+            hub: Hub(server.expect("a free port")),
+            store,
+            _folder: folder,
+        }
+    }
+
+    /// A token with its id, which the hub knows.
+    pub(crate) async fn issue(&self, name: &str, roles: &[&str]) -> (String, String) {
+        let issued = self.store.issue(NewToken {
+            principal: name.parse().expect("a name"),
+            namespace: Namespace::default(),
+            roles: roles.iter().map(|&role| role.to_owned()).collect(),
+            // What nobody needs, so that a token without roles is one.
+            allow: vec!["see:own-tasks".parse().expect("a right")],
+            lasts: None,
+        });
+        let issued = issued.expect("a token");
+        let token = issued.token.secret().to_owned();
+        let who = WhoIs::at(&self.hub.url()).expect("an address");
+        let known = async {
+            while matches!(
+                who.shows(Some(&token)).await,
+                Err(NotIdentified::Unknown(_))
+                    | Ok(Identity {
+                        is_anonymous: true,
+                        ..
+                    })
+            ) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        soon(known).await;
+        (token, issued.record.id)
+    }
+
+    pub(crate) fn revoke(&self, id: &str) {
+        self.store.revoke(id).expect("it is there");
+    }
+
+    /// An agent that says on whose behalf it was asked.
+    pub(crate) async fn agent(&self, name: &str, token: &str) -> RunningAgent {
+        let work = Skill::new("work", "Work", "Works");
+        let card = Card::new(name, "An agent of a test").skill(work);
+        let said = async |task: TaskContext| {
+            Ok::<_, Failure>(format!("{} for {}", task.text(), task.on_behalf_of()))
+        };
+        let agent = Agent::worker(card).on_task_type("work", said);
+        let agent = agent.token(token).expect("a token");
+        agent.start(self.hub.url()).await.expect("it starts")
+    }
+
+    pub(crate) async fn door(&self) -> OpenDoor {
+        self.hub.door().await
+    }
+}
+
+/// A door that is served on loopback.
+pub(crate) struct OpenDoor {
+    pub(crate) door: Door,
+    pub(crate) address: SocketAddr,
+    serving: JoinHandle<()>,
+}
+
+impl OpenDoor {
+    /// A door with settings of one's own.
+    pub(crate) async fn to(hub: &Hub, change: impl FnOnce(&mut DoorSettings)) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("it is bound");
+        let mut settings = DoorSettings {
+            address,
+            is_tls: false,
+            public_url: None,
+            issuers: Vec::new(),
+            scopes: Vec::new(),
+            needs_identity: false,
+        };
+        change(&mut settings);
+        let door = Door::open(Settings::new(hub.url()), settings).expect("an address of a hub");
+        let router = door.router();
+        let serving = tokio::spawn(async move {
+            axum::serve(listener, router).await.expect("it serves");
+        });
+        Self {
+            door,
+            address,
+            serving,
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
+    pub(crate) async fn client(&self, lifecycle: ClientLifecycleMode) -> McpClient {
+        self.client_with(lifecycle, None).await
+    }
+
+    /// A client that shows this token.
+    pub(crate) async fn client_with(
+        &self,
+        lifecycle: ClientLifecycleMode,
+        token: Option<&str>,
+    ) -> McpClient {
+        let mut config = StreamableHttpClientTransportConfig::with_uri(self.url());
+        if let Some(token) = token {
+            config = config.auth_header(token);
+        }
+        let transport = StreamableHttpClientTransport::with_client(web(), config);
+        McpClient::over(transport, lifecycle).await
+    }
+
+    /// A request as a program sends it that is no MCP client.
+    pub(crate) fn post(&self, body: &'static str) -> reqwest::RequestBuilder {
+        let request = web().post(self.url()).body(body);
+        request
+            .header("Content-Type", "application/json")
+            .header("Accept", "application/json, text/event-stream")
+    }
+}
+
+impl Drop for OpenDoor {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+pub(crate) fn web() -> reqwest::Client {
+    let builder = reqwest::Client::builder()
+        .no_proxy()
+        .timeout(Duration::from_secs(60));
+    let tls = rustls::ClientConfig::builder_with_provider(Arc::new(
+        rustls::crypto::ring::default_provider(),
+    ))
+    .with_safe_default_protocol_versions()
+    .expect("versions")
+    .with_root_certificates(rustls::RootCertStore::empty())
+    .with_no_client_auth();
+    builder
+        .tls_backend_preconfigured(tls)
+        .build()
+        .expect("a client")
 }
 
 pub(crate) async fn serving(settings: Settings) -> Server {

@@ -1,81 +1,13 @@
 //! Over streamable HTTP, with sessions and without.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
-
-use agenthub_mcp::server::Server;
+use agenthub_mcp::server::DoorSettings;
 use agenthub_sdk::TaskContext;
-use rmcp::{
-    model::SubscriptionFilter,
-    service::ClientLifecycleMode,
-    transport::{
-        StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig,
-    },
-};
+use rmcp::{model::SubscriptionFilter, service::ClientLifecycleMode};
 use serde_json::json;
-use tokio::{net::TcpListener, task::JoinHandle};
 
-use crate::harness::{Hub, McpClient, lifecycles, modern, params, soon, texts};
+use crate::harness::{Hub, OpenDoor, lifecycles, modern, params, soon, texts};
 
-/// The server's door, on loopback.
-struct Door {
-    address: SocketAddr,
-    serving: JoinHandle<()>,
-}
-
-impl Door {
-    async fn open(server: &Server) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("it is bound");
-        let router = server.router(address);
-        let serving = tokio::spawn(async move {
-            axum::serve(listener, router).await.expect("it serves");
-        });
-        Self { address, serving }
-    }
-
-    fn url(&self) -> String {
-        format!("http://{}/mcp", self.address)
-    }
-
-    async fn client(&self, lifecycle: ClientLifecycleMode) -> McpClient {
-        let config = StreamableHttpClientTransportConfig::with_uri(self.url());
-        let transport = StreamableHttpClientTransport::with_client(web(), config);
-        McpClient::over(transport, lifecycle).await
-    }
-
-    /// A request as a program sends it that is no MCP client.
-    fn post(&self, body: &'static str) -> reqwest::RequestBuilder {
-        let request = web().post(self.url()).body(body);
-        request
-            .header("Content-Type", "application/json")
-            .header("Accept", "application/json, text/event-stream")
-    }
-}
-
-impl Drop for Door {
-    fn drop(&mut self) {
-        self.serving.abort();
-    }
-}
-
-fn web() -> reqwest::Client {
-    let builder = reqwest::Client::builder()
-        .no_proxy()
-        .timeout(Duration::from_secs(60));
-    let tls = rustls::ClientConfig::builder_with_provider(Arc::new(
-        rustls::crypto::ring::default_provider(),
-    ))
-    .with_safe_default_protocol_versions()
-    .expect("versions")
-    .with_root_certificates(rustls::RootCertStore::empty())
-    .with_no_client_auth();
-    builder
-        .tls_backend_preconfigured(tls)
-        .build()
-        .expect("a client")
-}
-
-const BEGIN: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
+pub(crate) const BEGIN: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
 
 #[tokio::test]
 async fn many_clients_list_call_and_watch_over_http() {
@@ -85,8 +17,7 @@ async fn many_clients_list_call_and_watch_over_http() {
         Ok(format!("did {}", task.text()))
     };
     let _agent = hub.agent("worker", work).await;
-    let server = hub.served().await;
-    let door = Door::open(&server).await;
+    let door = hub.door().await;
     let mut clients = Vec::new();
     for lifecycle in lifecycles() {
         clients.push(door.client(lifecycle).await);
@@ -108,8 +39,7 @@ async fn many_clients_list_call_and_watch_over_http() {
 #[tokio::test]
 async fn clients_of_both_protocols_are_told_of_changes() {
     let hub = Hub::start().await;
-    let server = hub.served().await;
-    let door = Door::open(&server).await;
+    let door = hub.door().await;
     let mut with_session = door.client(ClientLifecycleMode::Initialize).await;
     let without = door.client(modern()).await;
     let mut filter = SubscriptionFilter::default();
@@ -126,8 +56,7 @@ async fn clients_of_both_protocols_are_told_of_changes() {
 async fn a_session_that_ends_and_a_client_that_goes_away_call_everything_back() {
     let hub = Hub::start().await;
     let (_agent, mut heard) = hub.stubborn().await;
-    let server = hub.served().await;
-    let door = Door::open(&server).await;
+    let door = hub.door().await;
     for lifecycle in lifecycles() {
         let client = door.client(lifecycle).await;
         let peer = client.service.peer().clone();
@@ -146,8 +75,7 @@ async fn a_session_that_ends_and_a_client_that_goes_away_call_everything_back() 
 #[tokio::test]
 async fn pages_of_browsers_and_names_that_lead_here_are_refused() {
     let hub = Hub::start().await;
-    let server = hub.served().await;
-    let door = Door::open(&server).await;
+    let door = hub.door().await;
     let own = format!("http://{}", door.address);
     for (header, value, status) in [
         ("Origin", "https://evil.example", 403),
@@ -162,15 +90,8 @@ async fn pages_of_browsers_and_names_that_lead_here_are_refused() {
         let answer = answer.expect("an answer");
         assert_eq!(answer.status(), status, "{header}: {value}");
     }
-    let elsewhere = server.router(([0, 0, 0, 0], door.address.port()).into());
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let address = listener.local_addr().expect("it is bound");
-    let open = Door {
-        address,
-        serving: tokio::spawn(async move {
-            axum::serve(listener, elsewhere).await.expect("it serves");
-        }),
-    };
+    let elsewhere = |settings: &mut DoorSettings| settings.address.set_ip([0, 0, 0, 0].into());
+    let open = OpenDoor::to(&hub, elsewhere).await;
     for (header, value, status) in [
         ("Host", "hub.example", 200),
         ("Origin", "https://evil.example", 403),
@@ -188,8 +109,7 @@ async fn pages_of_browsers_and_names_that_lead_here_are_refused() {
 async fn sessions_end_with_the_server() {
     let hub = Hub::start().await;
     let (_agent, mut heard) = hub.stubborn().await;
-    let server = hub.served().await;
-    let door = Door::open(&server).await;
+    let door = hub.door().await;
     let client = door.client(ClientLifecycleMode::Initialize).await;
     let peer = client.service.peer().clone();
     let calling = tokio::spawn(async move {
@@ -197,7 +117,7 @@ async fn sessions_end_with_the_server() {
         let _ = peer.call_tool_once(call).await;
     });
     assert_eq!(soon(heard.recv()).await.as_deref(), Some("began it"));
-    soon(server.stop()).await;
+    soon(door.door.stop()).await;
     assert_eq!(heard.try_recv().as_deref(), Ok("ended it"));
     calling.abort();
 }

@@ -81,7 +81,7 @@ pub(super) fn add(
 ) -> Result<Added> {
     let changed: Option<i64> = sql
         .prepare_cached(
-            "UPDATE configs SET url = ?3, token = ?4, scheme = ?5, credentials = ?6, is_old = ?7, failures = 0, due_ms = 0
+            "UPDATE configs SET url = ?3, token = ?4, scheme = ?5, credentials = ?6, is_old = ?7, owner = ?8, failures = 0, due_ms = 0
              WHERE task = ?1 AND id = ?2 RETURNING key",
         )?
         .query_row(
@@ -92,7 +92,8 @@ pub(super) fn add(
                 config.token,
                 config.scheme,
                 config.credentials,
-                begin.is_old
+                begin.is_old,
+                config.owner
             ],
             |row| row.get(0),
         )
@@ -110,8 +111,8 @@ pub(super) fn add(
         return Ok(Added::Full);
     }
     sql.prepare_cached(
-        "INSERT INTO configs (task, id, url, token, scheme, credentials, is_old, after, state, added_ms, ended_ms)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        "INSERT INTO configs (task, id, url, token, scheme, credentials, is_old, after, state, added_ms, ended_ms, owner)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?
     .execute(params![
         task,
@@ -124,7 +125,8 @@ pub(super) fn add(
         begin.after,
         begin.state,
         signed(now_ms),
-        begin.is_over.then_some(signed(now_ms))
+        begin.is_over.then_some(signed(now_ms)),
+        config.owner
     ])?;
     Ok(Added::New(sql.last_insert_rowid()))
 }
@@ -136,12 +138,13 @@ fn config(row: &Row<'_>) -> Result<Config> {
         token: row.get("token")?,
         scheme: row.get("scheme")?,
         credentials: row.get("credentials")?,
+        owner: row.get("owner")?,
     })
 }
 
 pub(super) fn get(sql: &Connection, task: &str, id: &str) -> Result<Option<Config>> {
     sql.prepare_cached(
-        "SELECT id, url, token, scheme, credentials FROM configs WHERE task = ?1 AND (id = ?2 OR ?2 = '') ORDER BY key LIMIT 1",
+        "SELECT id, url, token, scheme, credentials, owner FROM configs WHERE task = ?1 AND (id = ?2 OR ?2 = '') ORDER BY key LIMIT 1",
     )?
     .query_row([task, id], config)
     .optional()
@@ -150,7 +153,7 @@ pub(super) fn get(sql: &Connection, task: &str, id: &str) -> Result<Option<Confi
 pub(super) fn list(sql: &Connection, task: &str, after: i64, limit: u32) -> Result<Page> {
     let mut found: Vec<(i64, Config)> = sql
         .prepare_cached(
-            "SELECT key, id, url, token, scheme, credentials FROM configs WHERE task = ?1 AND key > ?2 ORDER BY key LIMIT ?3",
+            "SELECT key, id, url, token, scheme, credentials, owner FROM configs WHERE task = ?1 AND key > ?2 ORDER BY key LIMIT ?3",
         )?
         .query_map(params![task, after, limit + 1], |row| Ok((row.get("key")?, config(row)?)))?
         .collect::<Result<_>>()?;
@@ -293,7 +296,7 @@ pub(super) fn position(sql: &Connection) -> Result<String> {
 
 pub(super) fn front(sql: &Connection, key: i64) -> Result<Option<NextNotification>> {
     sql.prepare_cached(
-        "SELECT c.id, c.url, c.token, c.scheme, c.credentials, c.task, c.is_old, c.due_ms, c.failures, c.state IS NULL AS is_to_come,
+        "SELECT c.id, c.url, c.token, c.scheme, c.credentials, c.owner, c.task, c.is_old, c.due_ms, c.failures, c.state IS NULL AS is_to_come,
              n.seq, n.id AS notification, n.body, n.made_ms, n.tries
          FROM configs c JOIN notifications n ON n.config = c.key WHERE c.key = ?1 ORDER BY n.seq LIMIT 1",
     )?

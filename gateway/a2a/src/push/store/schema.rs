@@ -18,7 +18,7 @@ const FILE: &str = "push.db";
 const APPLICATION: i64 = 0x4148_504e;
 
 /// Version of the tables.
-const SCHEMA: i64 = 1;
+const SCHEMA: i64 = 2;
 
 /// Reasons why there is no store.
 #[derive(Debug, thiserror::Error)]
@@ -80,6 +80,7 @@ CREATE TABLE configs (
     due_ms INTEGER NOT NULL DEFAULT 0,
     waiting INTEGER NOT NULL DEFAULT 0,
     waiting_bytes INTEGER NOT NULL DEFAULT 0,
+    owner TEXT NOT NULL DEFAULT '', -- principal that has made it
     UNIQUE (task, id)
 ) STRICT;
 CREATE INDEX ended_configs ON configs (ended_ms) WHERE ended_ms IS NOT NULL;
@@ -102,6 +103,9 @@ CREATE TRIGGER waits_no_more AFTER DELETE ON notifications BEGIN
     UPDATE configs SET waiting = waiting - 1, waiting_bytes = waiting_bytes - coalesce(octet_length(OLD.body), 0) WHERE key = OLD.config;
 END;
 CREATE TABLE reached (one INTEGER PRIMARY KEY CHECK (one = 1), position TEXT NOT NULL) STRICT;";
+
+/// Additions to the tables of schema 1.
+const FROM_1: &str = "ALTER TABLE configs ADD COLUMN owner TEXT NOT NULL DEFAULT '';";
 
 pub(super) fn open(folder: Option<&Path>) -> Result<Connection, OpenError> {
     let Some(folder) = folder else {
@@ -129,7 +133,7 @@ pub(super) fn open(folder: Option<&Path>) -> Result<Connection, OpenError> {
     }
 }
 
-/// Makes the tables in an empty database, and returns application id and version.
+/// Makes the tables in an empty database, mends those of earlier releases, and returns application id and version.
 fn prepare(sql: &Connection) -> rusqlite::Result<(i64, i64)> {
     sql.pragma_update(None, "foreign_keys", true)?;
     let number = |pragma| sql.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
@@ -137,6 +141,11 @@ fn prepare(sql: &Connection) -> rusqlite::Result<(i64, i64)> {
     if tables == 0 {
         sql.execute_batch(&format!(
             "BEGIN; {TABLES} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {SCHEMA}; COMMIT"
+        ))?;
+    }
+    if (number("application_id")?, number("user_version")?) == (APPLICATION, 1) {
+        sql.execute_batch(&format!(
+            "BEGIN; {FROM_1} PRAGMA user_version = {SCHEMA}; COMMIT"
         ))?;
     }
     Ok((number("application_id")?, number("user_version")?))

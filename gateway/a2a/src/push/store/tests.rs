@@ -7,6 +7,7 @@ fn config(id: &str) -> Config {
         token: String::new(),
         scheme: String::new(),
         credentials: String::new(),
+        owner: "alice".into(),
     }
 }
 
@@ -250,4 +251,26 @@ fn files_of_others_are_left_alone() {
     drop(sql);
     let later = Store::open(Some(folder.path()));
     assert!(matches!(later, Err(OpenError::Later { found: 99, .. })));
+}
+
+/// A file of an earlier release goes on, with configurations that are nobody's.
+#[tokio::test]
+async fn a_file_without_owners_gets_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("push.db");
+    drop(Store::open(Some(folder.path())).expect("it opens"));
+    let sql = Connection::open(&file).expect("it opens");
+    sql.execute_batch(
+        "ALTER TABLE configs DROP COLUMN owner;
+         INSERT INTO configs (task, id, url, token, scheme, credentials, is_old, after, added_ms)
+         VALUES ('t', 'a', 'https://hook.example/', '', '', '', 0, '', 1);
+         PRAGMA user_version = 1;",
+    )
+    .expect("written");
+    drop(sql);
+    for _ in 0..2 {
+        let store = Store::open(Some(folder.path())).expect("it opens");
+        let found = store.get("t", "a").await.expect("it reads");
+        assert_eq!(found, Some(config("a").of(String::new())));
+    }
 }
