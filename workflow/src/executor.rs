@@ -21,4 +21,5 @@ mod world;
 
 pub(crate) use agent::agent_of_run;
 pub use agent::{NAME, agent};
+pub use secrets::SecretSource;
 pub(crate) use served::Served;

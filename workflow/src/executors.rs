@@ -22,7 +22,7 @@ use std::sync::Arc;
 use agenthub_sdk::{AgentBuilder, durable::Journal, runs::RunId};
 use tokio::sync::mpsc;
 
-use crate::executor::agent;
+use crate::executor::{SecretSource, agent};
 
 /// Runs that are recorded and not taken in by the supervisor yet. Where there are more, the supervisor finds them by itself.
 const RECORDED: usize = 1_024;
@@ -31,5 +31,8 @@ const RECORDED: usize = 1_024;
 /// survive the process.
 pub fn recorder(hub: &str, journal: Arc<dyn Journal>) -> (AgentBuilder, mpsc::Receiver<RunId>) {
     let (recorded, runs) = mpsc::channel(RECORDED);
-    (agent(hub, journal, None).record_runs(recorded), runs)
+    (
+        agent(hub, journal, None, SecretSource::Variables).record_runs(recorded),
+        runs,
+    )
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use agenthub_documents::{choice, meant};
-use agenthub_sdk::runs::schema::bounded;
+use agenthub_sdk::runs::{pointer, schema::bounded};
 use jsonschema::{ValidationError, error::ValidationErrorKind as Kind};
 use serde_json::{Map, Value};
 
@@ -170,11 +170,7 @@ fn default_of<'s>(root: &'s Value, property: &'s Value) -> Option<&'s Value> {
 }
 
 fn faults(error: &ValidationError<'_>, schema: &Value) -> Vec<InputFault> {
-    let pointer = error.instance_path().to_string();
-    let parts = pointer.split('/').skip(1);
-    let at: Vec<String> = parts
-        .map(|part| part.replace("~1", "/").replace("~0", "~"))
-        .collect();
+    let at = pointer::names(error.instance_path().as_str());
     if let Kind::AdditionalProperties { unexpected } = error.kind() {
         let fields = schema["properties"].as_object().filter(|_| at.is_empty());
         let known: Vec<&str> = fields

@@ -1,7 +1,7 @@
 //! The schema of a workflow's input.
 
 use agenthub_documents::{choice, meant};
-use agenthub_sdk::runs::schema::bounded;
+use agenthub_sdk::runs::{pointer, schema::bounded};
 use serde_json::{Map, Value};
 
 use crate::finding::{At, Finding, within};
@@ -81,11 +81,8 @@ pub(crate) fn schema(input: Option<&Map<String, Value>>, findings: &mut Vec<Find
     let at: At = vec!["input".to_owned()];
     let schema = Value::Object(input.clone());
     if let Err(error) = bounded().build(&schema) {
-        let path = error.instance_path().to_string();
-        let at = path
-            .split('/')
-            .skip(1)
-            .fold(at.clone(), |at, part| within(&at, part));
+        let path = pointer::names(error.instance_path().as_str());
+        let at = [at.clone(), path].concat();
         findings.push(match (at.last().map(String::as_str), &**error.instance()) {
             (Some("type"), Value::String(kind)) => {
                 let help = match meant(kind, TYPES) {

@@ -42,5 +42,5 @@ mod template;
 mod uses;
 
 pub use agenthub_sdk::runs::workflow_step::RUN;
-pub use executor::{NAME, agent};
-pub use serving::{Lasting, Member, News, Origin, ServeError, Serving};
+pub use executor::{NAME, SecretSource, agent};
+pub use serving::{Lasting, Member, News, Origin, ServeError, Serving, checked_folder};

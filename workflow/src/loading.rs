@@ -1,5 +1,7 @@
 //! Loads a workflow that can be carried out, or says all that is wrong with it.
 
+mod size;
+
 use std::path::Path;
 
 use agenthub_documents::{Fault, Severity};
@@ -14,6 +16,7 @@ use crate::{
     nested_files::{self, Chain},
     reading::{self, Source},
 };
+use size::too_many_steps;
 
 /// The most faults of a document that are told.
 const MAX_FAULTS: usize = 16;
@@ -117,6 +120,9 @@ pub(crate) fn checked(
     name: &str,
     offers: Option<&Offers>,
 ) -> Result<Workflow, Vec<Finding>> {
+    if let Some(finding) = too_many_steps(document) {
+        return Err(vec![finding]);
+    }
     let mended = Mended::of(document);
     let (workflow, mut findings) = match &mended.document {
         Some(document) => reading::made(document, name),
@@ -186,6 +192,8 @@ fn is_step(at: &[String]) -> bool {
 mod all_at_once_tests;
 #[cfg(test)]
 mod newcomer_tests;
+#[cfg(test)]
+mod schema_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

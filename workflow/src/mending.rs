@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use agenthub_sdk::runs::pointer::escaped;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -186,10 +187,9 @@ fn remove(rest: &mut Value, at: &At) {
 }
 
 fn pointer(at: &[String]) -> String {
-    let parts = at
-        .iter()
-        .map(|part| part.replace('~', "~0").replace('/', "~1"));
-    parts.map(|part| format!("/{part}")).collect()
+    at.iter()
+        .map(|part| format!("/{}", escaped(part)))
+        .collect()
 }
 
 /// A value that fits a schema of the file format.

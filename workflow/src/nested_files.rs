@@ -7,6 +7,7 @@ use std::{
 };
 
 use agenthub_documents::{Fault, yaml::Node};
+use agenthub_sdk::runs::pointer::escaped;
 use serde_json::Value;
 
 use crate::{
@@ -91,10 +92,6 @@ pub(crate) fn put_in(
         }
     }
     faults
-}
-
-fn escaped(part: &str) -> String {
-    part.replace('~', "~0").replace('/', "~1")
 }
 
 /// The files that steps name, with the paths of the values that do.

@@ -13,6 +13,9 @@ mod tests;
 
 use std::{
     collections::HashMap,
+    convert::Infallible,
+    error::Error,
+    future::pending,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -26,7 +29,10 @@ use agenthub_sdk::{
     TaskContext,
     durable::Journal,
     internal::span_of,
-    runs::{DelegationResult, EffectFailure, RunId, SentHandoff},
+    runs::{
+        DelegationResult, EffectFailure, RunId, SentHandoff,
+        boundaries::{Boundary, reached},
+    },
 };
 use tokio::{
     sync::Notify,
@@ -44,6 +50,13 @@ const LONGEST_OUTPUT: u64 = 16 << 20;
 
 /// Pause before a bus, a store or a journal is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// Time after which the log names a task without a result: nobody may take the tasks.
+const OVERDUE: Duration = Duration::from_secs(30);
+
+/// Advice about a task without a result.
+const LOOK_AT_BRIDGES: &str =
+    "see that a bridge takes the tasks of this bus (`agenthub bridge`), and that the agent answers";
 
 /// Pauses between two looks for a result that another process may write: the first, and the longest.
 const LOOKS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(250));
@@ -97,15 +110,22 @@ impl BusRoute {
         let waiting = self.arrivals.waiting(&sent.task_id);
         let left = Duration::from_millis(sent.deadline_ms.saturating_sub(now_ms()));
         let asked = timeout(left, async {
+            reached(Boundary::IntentSaved, &sent.task_id).await;
             if taken_in(journal, run, &sent.task_id).await.is_none() {
                 self.publish(&request).await?;
+                reached(Boundary::Published, &sent.task_id).await;
             }
-            let result = waiting.result(journal, run, &sent.task_id).await;
+            let result = waiting.result(journal, run, &sent.task_id);
+            let result = tokio::select! {
+                result = result => result,
+                never = wonder(&sent.task_id) => match never {},
+            };
             Ok(self.read(sent, result).await)
         });
-        asked
-            .await
-            .unwrap_or_else(|_| Ok(ended(sent, "timed-out", "no result came in time")))
+        asked.await.unwrap_or_else(|_| {
+            let why = format!("no result came in time: {LOOK_AT_BRIDGES}");
+            Ok(ended(sent, "timed-out", &why))
+        })
     }
 
     async fn publish(&self, request: &Request<'_>) -> Result<(), EffectFailure> {
@@ -117,12 +137,13 @@ impl BusRoute {
             match put.await {
                 Ok(input) => break input,
                 Err(error) if error.is_retryable() => {
-                    tracing::warn!(run = %request.run, %error, "the input of a step waits for its store");
+                    tracing::warn!(run = %request.run, error = &error as &dyn Error, "the input of a step waits for its store");
                     sleep(PAUSE).await;
                 }
                 Err(error) => return Err(EffectFailure::lasting(error.to_string())),
             }
         };
+        reached(Boundary::InputStored, &request.sent.task_id).await;
         let message = [request.message(&input)];
         loop {
             match self.bus.publish(TASKS, &message).await {
@@ -161,13 +182,28 @@ impl BusRoute {
                     };
                 }
                 Err(error) if error.is_retryable() => {
-                    tracing::warn!(task_id = sent.task_id, %error, "the output of a step waits for its store");
+                    tracing::warn!(
+                        task_id = sent.task_id,
+                        error = &error as &dyn Error,
+                        "the output of a step waits for its store"
+                    );
                     sleep(PAUSE).await;
                 }
                 Err(error) => return unreadable(error.to_string()),
             }
         }
     }
+}
+
+/// Says in the log that a task has no result for long. Never ends.
+async fn wonder(task_id: &str) -> Infallible {
+    sleep(OVERDUE).await;
+    tracing::warn!(
+        task_id,
+        "a task has no result after {} s: {LOOK_AT_BRIDGES}",
+        OVERDUE.as_secs()
+    );
+    pending().await
 }
 
 /// A step's request on its way.

@@ -9,6 +9,7 @@ mod keeper;
 mod tests;
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -19,7 +20,7 @@ use futures_util::future::BoxFuture;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use self::keeper::Keeper;
+use self::{folder::ById, keeper::Keeper};
 
 /// Gives the agent with this id a place where its runs are kept. It is called again whenever the file changes.
 pub type Lasting = Arc<
@@ -35,6 +36,22 @@ pub struct Origin {
     pub lasting: Lasting,
     /// Is told what happens, in order; it is quick.
     pub tell: Arc<dyn Fn(&News) + Send + Sync>,
+}
+
+/// The files of a folder of workflows, each with the agent that it would be, and all that is wrong with them. The name of a file that cannot be read is
+/// empty.
+///
+/// # Errors
+///
+/// There is no such folder, it cannot be read, or it holds more than 1,000 such files.
+pub fn checked_folder(dir: &Path) -> Result<(BTreeMap<PathBuf, String>, Vec<Fault>), Fault> {
+    let found = folder::read(dir, &ById::new())?;
+    let broken = found.broken.into_keys().map(|path| (path, String::new()));
+    let read = found
+        .workflows
+        .into_values()
+        .map(|served| (served.path.clone(), served.id.clone()));
+    Ok((broken.chain(read).collect(), found.faults))
 }
 
 /// An agent of a workflow.

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use agenthub_documents::{choice, meant};
+use agenthub_sdk::runs::pointer;
 use jsonschema::{
     ValidationError, Validator,
     error::{TypeKind, ValidationErrorKind as Kind},
@@ -286,11 +287,7 @@ fn schema_of(error: &ValidationError<'_>) -> &'static Value {
 }
 
 fn path(error: &ValidationError<'_>) -> At {
-    let pointer = error.instance_path().to_string();
-    let parts = pointer.split('/').skip(1);
-    parts
-        .map(|part| part.replace("~1", "/").replace("~0", "~"))
-        .collect()
+    pointer::names(error.instance_path().as_str())
 }
 
 /// The value in words: its key in backticks.

@@ -12,7 +12,7 @@ use agenthub_runs::{
     journal::{Filter, PostgresJournal, State},
 };
 use agenthub_sdk::{Agent, Card, Delegation, RunningAgent, Skill, TaskContext, testing::TestHub};
-use agenthub_workflow::RUN;
+use agenthub_workflow::{RUN, SecretSource};
 use serde_json::json;
 use tokio::{sync::watch, time::timeout};
 use uuid::Uuid;
@@ -56,7 +56,8 @@ async fn worker(
 async fn executor(server: &str, hub: &str, name: &str) -> (RunningAgent, Arc<dyn Journal>) {
     let journal = PostgresJournal::open(server).await.expect("it opens");
     let journal: Arc<dyn Journal> = Arc::new(journal);
-    let agent = agenthub_workflow::agent(hub, Arc::clone(&journal), None).name(name);
+    let agent =
+        agenthub_workflow::agent(hub, Arc::clone(&journal), None, SecretSource::Nowhere).name(name);
     (agent.start(hub).await.expect("a hub"), journal)
 }
 

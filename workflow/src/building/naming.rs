@@ -78,11 +78,6 @@ pub(crate) fn named(
         }
         written.push(Written { name, at, step });
     }
-    if written.len() > file::MAX_STEPS {
-        let message = format!("there are {} steps", written.len());
-        let help = format!("at most {} are allowed", file::MAX_STEPS);
-        findings.push(Finding::at(at.clone(), message, help).key());
-    }
     written
 }
 

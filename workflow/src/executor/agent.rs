@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use agenthub_sdk::{
     Agent, AgentBuilder, Card, Failure, Message, Part, Reply, Role, Skill, TaskContext,
-    durable::{Beginning, Conductor, Identity, Journal},
+    durable::{Beginning, Conductor, ForkChanges, Identity, Journal},
     internal::position,
     proto::a2a::AgentCard,
     runs::{Budget, RunId, RunOutcome, Strategy, World, breakers::Breakers},
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
     RUN,
@@ -17,6 +17,7 @@ use crate::{
     input::{InputFault, filled},
     input_fields::InputFields,
     loading::read,
+    model::Workflow,
     over_bus::{Beginnings, BusRoute},
     strategy::{Input, SINCE, WorkflowRun, before, outline},
 };
@@ -25,7 +26,7 @@ use super::{
     children::Children,
     monitor::Monitor,
     request::RunRequest,
-    secrets::secret,
+    secrets::SecretSource,
     taking::cut,
     world::{RunWorld, StepsOverBus},
 };
@@ -37,9 +38,14 @@ pub const NAME: &str = "workflows";
 pub(super) const CONCURRENCY: u32 = 256;
 
 /// The agent that carries out workflows: each request, with a workflow and its input, becomes a run in this journal. `hub` is the address of the hub that
-/// it is to be on. Steps go to their agents on this route, or over the hub.
-pub fn agent(hub: &str, journal: Arc<dyn Journal>, route: Option<BusRoute>) -> AgentBuilder {
-    agent_with(Children::new(hub), journal, route)
+/// it is to be on. Steps go to their agents on this route, or over the hub; the secrets that they name are there.
+pub fn agent(
+    hub: &str,
+    journal: Arc<dyn Journal>,
+    route: Option<BusRoute>,
+    secrets: SecretSource,
+) -> AgentBuilder {
+    agent_with(Children::new(hub), journal, route, secrets)
 }
 
 /// The same, for an executor of one run.
@@ -49,13 +55,15 @@ pub(crate) fn agent_of_run(
     route: Option<BusRoute>,
     run: &RunId,
 ) -> AgentBuilder {
-    agent_with(Children::of_run(hub, run), journal, route)
+    let secrets = SecretSource::Variables;
+    agent_with(Children::of_run(hub, run), journal, route, secrets)
 }
 
 fn agent_with(
     children: Children,
     journal: Arc<dyn Journal>,
     route: Option<BusRoute>,
+    secrets: SecretSource,
 ) -> AgentBuilder {
     let run = Skill::typed::<RunRequest, Value>(
         RUN,
@@ -77,6 +85,7 @@ fn agent_with(
                 route,
                 breakers: Arc::default(),
                 children: Arc::new(children),
+                secrets,
             }),
         )
 }
@@ -88,6 +97,7 @@ struct Workflows {
     route: Option<BusRoute>,
     breakers: Arc<Breakers>,
     children: Arc<Children>,
+    secrets: SecretSource,
 }
 
 impl Conductor for Workflows {
@@ -115,7 +125,11 @@ impl Conductor for Workflows {
                 cut(words.trim())
             )
         });
-        beginning(task, request, unread.into_iter().collect())
+        beginning(task, request, unread.into_iter().collect(), &self.secrets)
+    }
+
+    fn fork(&self, recorded: Value, changes: &ForkChanges) -> Result<Value, Failure> {
+        of_fork(recorded, changes)
     }
 
     fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World> {
@@ -129,6 +143,7 @@ impl Conductor for Workflows {
             beginnings: Beginnings::default(),
         });
         let world = RunWorld::new(task.clone(), monitor, breakers, children);
+        let world = world.secrets(self.secrets.clone());
         Arc::new(world.over_bus(over_bus))
     }
 
@@ -151,6 +166,7 @@ pub(super) fn beginning(
     task: &TaskContext,
     request: RunRequest,
     mut unread: Vec<String>,
+    secrets: &SecretSource,
 ) -> Result<Beginning, Failure> {
     if task.task_id().is_empty() {
         let why = "a run is a task: send the request with a task id";
@@ -169,12 +185,9 @@ pub(super) fn beginning(
         .into_iter()
         .map(|why| json!({"agent": workflow.name, "state": "completed", "lacks": why}));
     let unread = unread.collect();
-    let input = filled(&workflow, request.input).map_err(|faults| {
-        let faults: Vec<String> = faults.iter().map(InputFault::to_string).collect();
-        Failure::rejected(format!("the input does not fit: {}", faults.join("; ")))
-    })?;
+    let input = fitting(&workflow, request.input)?;
     for name in workflow.secrets() {
-        secret(&name).map_err(Failure::rejected)?;
+        secrets.read(&name).map_err(Failure::rejected)?;
     }
     let retried = request.retries.unwrap_or_default();
     let reused = before(&workflow, retried.from.as_deref(), retried.steps);
@@ -191,6 +204,43 @@ pub(super) fn beginning(
         }),
         // The time is the workflow's own, so that what was done is taken back when it is over.
         budget: Budget::default(),
+    })
+}
+
+/// Input of a fork: that of its run, with another input of the workflow if one is given.
+///
+/// # Errors
+///
+/// The reason why there is no fork.
+pub(super) fn of_fork(recorded: Value, changes: &ForkChanges) -> Result<Value, Failure> {
+    let foreign = [
+        ("model", changes.model.is_some()),
+        ("instructions", changes.instructions.is_some()),
+    ];
+    if let Some((field, _)) = foreign.into_iter().find(|(_, is_given)| *is_given) {
+        let why =
+            "a workflow asks no model: another model or other instructions are for its agents";
+        return Err(Failure::rejected(why).at(field));
+    }
+    let Some(given) = &changes.input else {
+        return Ok(recorded);
+    };
+    let Some(given) = given.as_object() else {
+        return Err(Failure::rejected("the input of a workflow is an object").at("input"));
+    };
+    let mut input: Input = serde_json::from_value(recorded)
+        .map_err(|error| Failure::rejected(format!("the run's input cannot be read: {error}")))?;
+    let workflow =
+        read(&input.workflow, None).map_err(|faults| Failure::rejected(faults.join("\n")))?;
+    input.input = fitting(&workflow, given.clone())?;
+    Ok(json!(input))
+}
+
+/// An input as its workflow takes it.
+fn fitting(workflow: &Workflow, input: Map<String, Value>) -> Result<Value, Failure> {
+    filled(workflow, input).map_err(|faults| {
+        let faults: Vec<String> = faults.iter().map(InputFault::to_string).collect();
+        Failure::rejected(format!("the input does not fit: {}", faults.join("; "))).at("input")
     })
 }
 

@@ -94,13 +94,19 @@ mod tests {
     use super::*;
     use crate::{
         RUN,
-        executor::{NAME, agent},
+        executor::{NAME, SecretSource, agent},
     };
 
     #[tokio::test]
     async fn a_run_that_waits_for_a_run_within_it_lends_its_place() {
         let hub = TestHub::start().await;
-        let executor = agent(&hub.url(), Arc::new(MemoryJournal::default()), None).concurrency(1);
+        let executor = agent(
+            &hub.url(),
+            Arc::new(MemoryJournal::default()),
+            None,
+            SecretSource::Nowhere,
+        )
+        .concurrency(1);
         let executor = executor.start(hub.url()).await.expect("a hub");
         let inner = json!({ "steps": { "b": { "wait": "1ms" } }, "output": "done" });
         let request = json!({

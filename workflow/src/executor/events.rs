@@ -55,6 +55,7 @@ async fn subscribe(client: &Client, query: &EventQuery, after: &str) -> Result<E
         event_types: vec![topic(&query.event)],
         after: after.to_owned(),
         observe: true,
+        ..Default::default()
     };
     client.agent_events(request).await
 }

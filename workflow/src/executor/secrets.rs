@@ -1,10 +1,10 @@
-//! Secrets by reference: journals have a placeholder, and the value is put in when a request goes out. It comes from the environment of the
-//! process that carries the workflow out.
+//! Secrets by reference: journals have a placeholder, and the value is put in when a request goes out. It comes from the process that carries the
+//! workflow out.
 //!
 //! A placeholder counts only in a request whose step names the secret, so an agent cannot have one revealed to it by answering with a
 //! placeholder.
 
-use std::{cmp::Reverse, collections::BTreeMap, env};
+use std::{cmp::Reverse, collections::BTreeMap, env, fs, path::PathBuf};
 
 use agenthub_sdk::runs::{DelegationResult, SentHandoff};
 use serde_json::Value;
@@ -17,14 +17,37 @@ pub(super) const VARIABLES: &str = "AGENTHUB_SECRET_";
 /// Values shorter than this are not looked for in answers, in bytes.
 const MIN_HIDDEN: usize = 6;
 
-/// The secret, from the environment.
-pub(super) fn secret(name: &str) -> Result<String, String> {
-    let variable = format!("{VARIABLES}{name}");
-    match env::var(&variable) {
-        Ok(value) if !value.is_empty() => Ok(value),
-        _ => Err(format!(
-            "there is no secret `{name}`: set {variable} where the workflow is carried out"
-        )),
+/// The place of the secrets that workflows name.
+#[derive(Clone, Debug)]
+pub enum SecretSource {
+    /// Variables `AGENTHUB_SECRET_NAME` of the process.
+    Variables,
+    /// Files of that name in a folder, of at most 64 KiB.
+    Folder(PathBuf),
+    /// There are none.
+    Nowhere,
+}
+
+impl SecretSource {
+    /// The secret of this name, which is one of letters, digits, `_` and `-`.
+    pub(super) fn read(&self, name: &str) -> Result<String, String> {
+        let (value, mend) = match self {
+            Self::Variables => {
+                let variable = format!("{VARIABLES}{name}");
+                let mend = format!("set {variable} where the workflow is carried out");
+                (env::var(variable).ok(), mend)
+            }
+            Self::Folder(folder) => {
+                let path = folder.join(name);
+                let value = fs::read_to_string(&path).ok();
+                let mend = format!("write it into the file {name} of the folder of secrets");
+                (value.map(|text| text.trim().to_owned()), mend)
+            }
+            Self::Nowhere => (None, "there is no data folder to have it in".to_owned()),
+        };
+        value
+            .filter(|value| !value.is_empty())
+            .ok_or_else(|| format!("there is no secret `{name}`: {mend}"))
     }
 }
 
@@ -135,7 +158,7 @@ mod tests {
     fn find(name: &str) -> Result<String, String> {
         match name {
             "KEY" => Ok("s3cr3t".to_owned()),
-            name => secret(&format!("NOWHERE_{name}")),
+            name => SecretSource::Variables.read(&format!("NOWHERE_{name}")),
         }
     }
 

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use agenthub_sdk::{
     Agent, AgentBuilder, Card, Failure, Reply, Skill, TaskContext,
-    durable::{Beginning, Conductor, Identity, Journal},
+    durable::{Beginning, Conductor, ForkChanges, Identity, Journal},
     proto::a2a::AgentCard,
     runs::{RunId, RunOutcome, Strategy, World, breakers::Breakers, journal::MemoryJournal},
 };
@@ -12,9 +12,10 @@ use agenthub_terminal::file_agent::{FileAgent, sha256, unnumbered};
 use serde_json::{Map, Value};
 
 use super::{
-    agent::{CONCURRENCY, beginning, reply},
+    agent::{CONCURRENCY, beginning, of_fork, reply},
     monitor::Monitor,
     request::RunRequest,
+    secrets::SecretSource,
     taking::{Asked, Taken, taken},
     world::RunWorld,
 };
@@ -149,7 +150,11 @@ impl Conductor for OneWorkflow {
             input,
             ..RunRequest::default()
         };
-        beginning(task, request, unread)
+        beginning(task, request, unread, &SecretSource::Variables)
+    }
+
+    fn fork(&self, recorded: Value, changes: &ForkChanges) -> Result<Value, Failure> {
+        of_fork(recorded, changes)
     }
 
     fn world(&self, task: &TaskContext, run: &RunId) -> Arc<dyn World> {

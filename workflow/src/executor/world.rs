@@ -9,6 +9,7 @@ use agenthub_sdk::{
     runs::{
         Approval, Decision, DelegationResult, EffectFailure, Handoff, RunId, RunOutcome,
         SentHandoff, Spent, StepContext, StepId, ToolOutput, World,
+        boundaries::{Boundary, reached},
         breakers::{Breaker, Breakers},
         journal::Entry,
         workflow_step::{RUN, is_undo},
@@ -24,7 +25,7 @@ use super::{
     events,
     monitor::Monitor,
     progress::Progress,
-    secrets::{Secrets, secret},
+    secrets::{SecretSource, Secrets},
 };
 use crate::{
     over_bus::{Beginnings, BusRoute},
@@ -49,6 +50,8 @@ pub(super) struct RunWorld {
     settings: BTreeMap<String, Breaker>,
     /// The way to agents, where it is not the hub.
     over_bus: Option<StepsOverBus>,
+    /// The secrets that steps name.
+    secrets: SecretSource,
 }
 
 /// The steps of a run that go over a bus, and its journal, which gets their results.
@@ -76,6 +79,7 @@ impl RunWorld {
             breakers,
             children: Some(children),
             over_bus: None,
+            secrets: SecretSource::Variables,
         }
     }
 
@@ -94,12 +98,38 @@ impl RunWorld {
             breakers,
             children: None,
             over_bus: None,
+            secrets: SecretSource::Variables,
         }
     }
 
     /// The same world, with another way to agents.
     pub(super) fn over_bus(self, over_bus: Option<StepsOverBus>) -> Self {
         Self { over_bus, ..self }
+    }
+
+    /// The same world, with secrets from elsewhere.
+    pub(super) fn secrets(self, secrets: SecretSource) -> Self {
+        Self { secrets, ..self }
+    }
+
+    /// Refuses secrets to a workflow that was sent on behalf of somebody who may not administer the hub: it could have them sent to an agent of
+    /// that one's own. Workflows that are agents were written by those who run the process.
+    async fn check_secrets(&self) -> Result<(), EffectFailure> {
+        let principal = self.task.on_behalf_of();
+        if self.children.is_none() || principal.is_empty() {
+            return Ok(());
+        }
+        let operator = self.task.client().operator();
+        match operator.is_allowed(principal, "administer").await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(EffectFailure::lasting(format!(
+                "\"{principal}\" may not name secrets in a workflow: that needs `administer`, or a workflow that is served from a folder"
+            ))),
+            Err(error) => Err(EffectFailure {
+                is_retryable: error.is_retryable(),
+                message: format!("whether \"{principal}\" may name secrets is not known: {error}"),
+            }),
+        }
     }
 
     /// The request, to an agent that has the skill where none is named: one of those that are online, without an open breaker if there is
@@ -296,10 +326,12 @@ impl World for RunWorld {
         sent: &SentHandoff,
     ) -> Result<DelegationResult, EffectFailure> {
         let step = &step.key.step;
-        let secrets = Secrets::of(sent, secret).map_err(EffectFailure::lasting)?;
+        let find = |name: &str| self.secrets.read(name);
+        let secrets = Secrets::of(sent, find).map_err(EffectFailure::lasting)?;
         if secrets.is_empty() {
             return self.carried_out(step, sent).await;
         }
+        self.check_secrets().await?;
         let ended = self.carried_out(step, &secrets.put_into(sent)).await?;
         Ok(secrets.hidden_in(ended))
     }
@@ -347,7 +379,9 @@ impl World for RunWorld {
         self.progress.caught_up().await;
         tracing::info!(run = %self.task.run_id(), ended = outcome.label(), calls = spent.calls, "a workflow ended");
         // spec: EXE-8.5
-        self.monitor.finish().await
+        self.monitor.finish().await?;
+        reached(Boundary::OutboxSent, self.task.run_id().as_str()).await;
+        Ok(())
     }
 }
 
@@ -366,7 +400,9 @@ mod tests {
     async fn a_breaker_does_not_keep_a_step_from_being_taken_back() {
         let hub = TestHub::start().await;
         let journal = Arc::new(MemoryJournal::default());
-        let executor = agent(&hub.url(), journal, None).start(hub.url()).await;
+        let executor = agent(&hub.url(), journal, None, SecretSource::Nowhere)
+            .start(hub.url())
+            .await;
         let executor = executor.expect("a hub");
         let skill = Skill::new("work", "Work", "Works");
         let worker = Agent::worker(Card::new("worker", "Works").skill(&skill));

@@ -38,7 +38,7 @@ pub(super) async fn claim(
         driver,
         lease: BEGINNING,
     };
-    match within(place.journal.open(run, NAME, claim, None)).await {
+    match within(place.journal.open(run, NAME, claim, &[])).await {
         Ok(opened) => {
             let last = opened.entries.last().map(|entry| &entry.event);
             Ok(match last {

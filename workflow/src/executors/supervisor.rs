@@ -362,7 +362,7 @@ impl Supervising {
             lease: BEGINNING,
         };
         let journal = &self.place.journal;
-        let opened = within(journal.open(run, NAME, claim, None)).await?;
+        let opened = within(journal.open(run, NAME, claim, &[])).await?;
         let facts = Facts::of(opened.entries.iter().map(|entry| &entry.event));
         let step = StepId::new(GIVEN_UP);
         if facts.noted(&step).is_some() || facts.stopping().is_some() {

@@ -3,18 +3,25 @@
 use std::{sync::Arc, time::Duration};
 
 use agenthub_bus::{
-    BusError, Consumer, Delivery, Group, Groups,
+    BusError, Delivery, Group, Groups,
     messages::{Inbox, RESULTS, TaskResult},
 };
 use agenthub_sdk::{
     durable::Journal,
-    runs::{RunId, journal::JournalError},
+    runs::{
+        RunId,
+        boundaries::{Boundary, reached},
+        journal::JournalError,
+    },
 };
 use serde_json::json;
 use tokio::{task::JoinSet, time::sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{BusRoute, PAUSE};
+
+/// The one member of a process's group.
+const READER: &str = "reader";
 
 /// Results that are written into the journal at the same time, at most.
 const AT_ONCE: usize = 256;
@@ -30,7 +37,8 @@ pub struct ResultReader {
 }
 
 impl ResultReader {
-    /// Starts reading. All journals get every result, so `group` is a name of this journal's own, the same whenever it is opened.
+    /// Starts reading. Each reader gets every result, so `group` is a name of this process's own, which no other one has meanwhile, and the same when it
+    /// starts again. Processes that share a journal each write every result into it; the first one counts.
     ///
     /// spec: EXE-3.2
     pub fn start(
@@ -45,6 +53,7 @@ impl ResultReader {
             groups,
             group: Group {
                 in_flight: AT_ONCE,
+                member: Some(READER.to_owned()),
                 ..Group::new(group, [RESULTS])
             },
             journal,
@@ -76,12 +85,13 @@ struct Reader {
 impl Reader {
     async fn run(self, stop: CancellationToken) {
         loop {
-            let member = tokio::select! {
+            let (groups, bus) = (Arc::clone(&self.groups), Arc::clone(&self.route.bus));
+            let inbox = tokio::select! {
                 () = stop.cancelled() => return,
-                member = self.groups.join(self.group.clone()) => member,
+                inbox = Inbox::join(groups, self.group.clone(), bus) => inbox,
             };
-            let left = match member {
-                Ok(member) => self.read(member, &stop).await,
+            let left = match inbox {
+                Ok(inbox) => self.read(inbox, &stop).await,
                 Err(error) => Err(error),
             };
             let Err(error) = left else {
@@ -99,9 +109,12 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// The bus does not have this member any more.
-    async fn read(&self, member: Consumer, stop: &CancellationToken) -> Result<(), BusError> {
-        let mut inbox = Inbox::<TaskResult>::new(member, Arc::clone(&self.route.bus));
+    /// The bus does not let this member in any more.
+    async fn read(
+        &self,
+        mut inbox: Inbox<TaskResult>,
+        stop: &CancellationToken,
+    ) -> Result<(), BusError> {
         let mut writing = JoinSet::new();
         let left = loop {
             tokio::select! {
@@ -129,6 +142,7 @@ async fn write(
     result: &TaskResult,
     delivery: Delivery,
 ) {
+    reached(Boundary::ResultReceived, &result.task_id).await;
     let (run, text) = (RunId::new(&*result.run_id), json!(result).to_string());
     loop {
         match journal.take_in(&run, &result.task_id, &text).await {
@@ -143,6 +157,7 @@ async fn write(
             }
         }
     }
+    reached(Boundary::ResultTakenIn, &result.task_id).await;
     delivery.acknowledge();
     route.arrivals.arrived(&result.task_id);
 }

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::*;
 use crate::{
     RUN,
-    executor::{NAME, agent},
+    executor::{NAME, SecretSource, agent},
 };
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -44,8 +44,8 @@ impl Stage {
         let claims = ClaimStore::open("memory:///").expect("a store");
         let route = BusRoute::new(Arc::clone(&bus), claims.clone());
         let groups: Arc<dyn Groups> = Arc::new(HubGroups::new(hub.url()));
-        let member = groups.join(Group::new("bridges", [TASKS])).await;
-        let tasks = Inbox::new(member.expect("it joins"), bus);
+        let tasks = Inbox::join(Arc::clone(&groups), Group::new("bridges", [TASKS]), bus);
+        let tasks = tasks.await.expect("it joins");
         let reader = ResultReader::start(&route, groups, "results", Arc::clone(&journal));
         let skill = Skill::new("work", "Work", "Works");
         let worker = Agent::worker(Card::new("worker", "Works").skill(&skill));
@@ -66,7 +66,13 @@ impl Stage {
 
     async fn executor(&self) -> RunningAgent {
         let (hub, journal) = (self.hub.url(), Arc::clone(&self.journal));
-        let agent = agent(&hub, journal, Some(self.route.clone())).instance_id("one");
+        let agent = agent(
+            &hub,
+            journal,
+            Some(self.route.clone()),
+            SecretSource::Nowhere,
+        )
+        .instance_id("one");
         let agent = agent.drain_timeout(Duration::ZERO);
         agent.start(hub).await.expect("a hub")
     }
@@ -146,7 +152,7 @@ async fn outcome(pending: Pending) -> agenthub_sdk::Outcome {
     outcome.expect("it ends").expect("an outcome")
 }
 
-/// spec: EXE-3.1, EXE-3.2, EXE-3.4, EXE-3.5, EXE-10.1
+/// spec: EXE-3.1, EXE-3.2, EXE-3.4, EXE-10.1
 #[tokio::test]
 async fn a_step_goes_out_as_a_task_and_its_result_comes_back() {
     let mut stage = Stage::new().await;
@@ -164,6 +170,23 @@ async fn a_step_goes_out_as_a_task_and_its_result_comes_back() {
     stage.taken_in(&task).await;
     stage.answers(&task, "r2", Ok("another poem")).await;
     assert_eq!(outcome(pending).await.text, "a poem");
+    stage.stop(executor).await;
+}
+
+/// spec: EXE-3.5
+#[tokio::test]
+async fn a_result_is_taken_in_while_earlier_steps_wait_for_theirs() {
+    let mut stage = Stage::new().await;
+    let executor = stage.executor().await;
+    let step = json!({ "agent": "worker", "text": "write" });
+    let earlier = stage.run(step.clone()).await;
+    let earlier_task = stage.task().await;
+    let later = stage.run(step).await;
+    let later_task = stage.task().await;
+    stage.answers(&later_task, "r1", Ok("a poem")).await;
+    assert_eq!(outcome(later).await.text, "a poem");
+    stage.answers(&earlier_task, "r2", Ok("a novel")).await;
+    assert_eq!(outcome(earlier).await.text, "a novel");
     stage.stop(executor).await;
 }
 
@@ -217,6 +240,7 @@ async fn a_step_without_a_result_ends_with_its_time() {
     let pending = stage.run(step).await;
     stage.task().await;
     let error = outcome(pending).await.error;
-    assert!(error.contains("time"), "{error}");
+    assert!(error.contains("in time"), "{error}");
+    assert!(error.contains("agenthub bridge"), "{error}");
     stage.stop(executor).await;
 }

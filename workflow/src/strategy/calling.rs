@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use agenthub_sdk::runs::{
     self, DelegationResult, Effect, Handoff, Shortfall, StepResult,
-    workflow_step::{attempt_of, did_nothing, pause_of},
+    workflow_step::{attempt_of, did_nothing, fallback_of, pause_of},
 };
 use serde_json::{Map, Value, json};
 
@@ -121,7 +121,7 @@ impl Evaluation<'_> {
         let first = self.attempts(name, &asked, &call.agent, terms, at_ms);
         let work = match (first, &step.fallback) {
             (WorkState::Failed { error, at_ms }, Some(fallback)) => {
-                let name = format!("{name}/fallback");
+                let name = fallback_of(name);
                 match self.attempts(&name, &asked, fallback, terms, at_ms) {
                     WorkState::Failed {
                         error: second,

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     compensating::Undo,
-    joining::{Joined, Readiness, needed, readiness, without_others},
+    joining::{Joined, Readiness, failed_need, needed, readiness, without_others},
     lacking::{failures, gone_without},
     outputs,
     reusing::Reused,
@@ -172,7 +172,9 @@ impl<'a> Evaluation<'a> {
                 self.wanted.truncate(before);
                 state = ended("cancelled", None, begun_ms, false);
             }
-            self.tell(step, &format!("{prefix}{}", step.name), &state, scope);
+            let name = format!("{prefix}{}", step.name);
+            let behind = failed_need(step, &states);
+            self.tell((step, &name), &state, behind, scope);
             if let (State::Open, Some(lane)) = (&state, &step.lane) {
                 let busy = lanes.entry(&lane.group).or_default();
                 *busy += 1;

@@ -191,6 +191,20 @@ fn all(step: &Step, states: &BTreeMap<&str, State>, at: u64) -> Readiness {
     }
 }
 
+/// The step that failed and that this one needs, where that is why it does not begin.
+pub(super) fn failed_need<'g>(step: &'g Step, states: &BTreeMap<&str, State>) -> Option<&'g str> {
+    let has_failed = |need: &&Need| match states.get(need.step.as_str()) {
+        Some(State::Ended {
+            value, is_let_go, ..
+        }) => value.state == "failed" && !is_let_go,
+        _ => false,
+    };
+    let failed = step.needs.iter().rev().find(has_failed);
+    failed
+        .filter(|_| !step.join.is_count())
+        .map(|need| need.step.as_str())
+}
+
 /// True if a step goes on with what it needs. One that failed and is let go is done without.
 fn is_met(need: &Need, value: &StepValue) -> bool {
     match need.branch {

@@ -46,6 +46,9 @@ impl Evaluation<'_> {
             return failed(error, at_ms);
         }
         let (count, wanted_before) = (items.len(), self.wanted.len());
+        if count > each.parallel && scope.item().is_none() {
+            self.tell_count(name, count);
+        }
         let (mut iterations, mut failures) = (Vec::new(), Vec::new());
         let (mut open, mut last, mut first_failure) = (0, at_ms, None);
         for (index, value) in items.into_iter().enumerate() {

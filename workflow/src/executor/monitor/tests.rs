@@ -36,7 +36,9 @@ impl Stage {
             driver: "d",
             lease: Duration::from_secs(60),
         };
-        let opened = journal.open(&run, "owner", claim, Some(&first)).await;
+        let opened = journal
+            .open(&run, "owner", claim, std::slice::from_ref(&first))
+            .await;
         Self {
             run,
             bus: Arc::default(),

@@ -86,7 +86,7 @@ impl JournalDecorator for Watched {
         run: &RunId,
         owner: &str,
         claim: Claim<'_>,
-        first: Option<&RunEvent>,
+        first: &[RunEvent],
     ) -> Result<OpenedRun, JournalError> {
         self.answer()?;
         let opened = self.inner.open(run, owner, claim, first).await?;
@@ -345,7 +345,7 @@ async fn recorded(journal: &Watched) -> RunId {
         driver: "r",
         lease: PATIENCE,
     };
-    let opened = Journal::open(journal, &run, NAME, claim, Some(&first)).await;
+    let opened = Journal::open(journal, &run, NAME, claim, std::slice::from_ref(&first)).await;
     let epoch = opened.expect("it is free").epoch;
     let released = Journal::release(journal, &run, epoch).await;
     released.expect("it is let go");

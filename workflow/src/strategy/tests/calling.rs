@@ -49,6 +49,33 @@ steps:
     );
 }
 
+/// Issue 26, runs: a step that fails before it begins, as a value of it is not there, is told as one that failed, and no other is.
+#[test]
+fn a_step_that_cannot_begin_is_told_as_failed() {
+    let workflow = "
+steps:
+  a: { agent: x, text: t }
+  b: { agent: x, text: '${a.output.nosuch}' }
+  c: { agent: x, text: '${b.output.text}' }
+";
+    let mut play = begun(workflow, json!({}));
+    let outcome = play.play(|_, _| done(json!({"text": "hi"})));
+    assert!(error(&outcome).contains("nosuch"));
+    let noted = |step: &str| play.facts.noted(&StepId::new(format!("{step}/has-failed")));
+    let data = &noted("b").expect("it is told")["data"];
+    assert_eq!(
+        (&data["step"], &data["status"]),
+        (&"b".into(), &"FAILED".into())
+    );
+    let why = data["metadata"]["error"].as_str().unwrap_or_default();
+    assert!(why.contains("nosuch"), "{why}");
+    assert_eq!((noted("a"), noted("c")), (None, None));
+    // What has begun ends in the journal by itself.
+    let mut play = begun(workflow, json!({}));
+    play.play(|_, _| failed("no"));
+    assert_eq!(play.facts.noted(&StepId::new("a/has-failed")), None);
+}
+
 #[test]
 fn what_another_attempt_would_meet_again_is_not_tried_again() {
     let workflow = "

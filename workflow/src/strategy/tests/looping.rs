@@ -167,9 +167,29 @@ steps:
         told,
         [
             ("each/0/ended", &json!("COMPLETED")),
-            ("each/1/ended", &json!("FAILED"))
+            ("each/1/ended", &json!("FAILED")),
+            ("each/count", &Value::Null)
         ]
     );
+}
+
+/// Issue 26, runs: how many items a loop has is written down where not all begin at once, as those that have begun do not say it.
+#[test]
+fn the_number_of_items_is_told_where_not_all_begin_at_once() {
+    let counted = |parallel: u32| {
+        let workflow = format!(
+            "
+steps:
+  each: {{ for_each: [1, 2, 3], parallel: {parallel}, agent: x, text: 'hi' }}
+"
+        );
+        let mut play = begun(&workflow, json!({}));
+        play.play(|_, _| done(json!({})));
+        let noted = play.facts.noted(&StepId::new("each/count"));
+        noted.and_then(Value::as_u64)
+    };
+    assert_eq!(counted(2), Some(3));
+    assert_eq!(counted(3), None);
 }
 
 #[test]
