@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use agenthub_proto::socket::HubAddress;
 use agenthub_sdk::{Client, Error, hub::ClientBuilder};
 use tokio::{
     net::TcpStream,
@@ -29,11 +30,14 @@ pub async fn watching(hub: &str, id: Option<&str>) -> Result<Client, Error> {
 }
 
 fn builder(hub: &str, id: Option<&str>) -> ClientBuilder {
-    let id = match id {
-        Some(id) => id.to_owned(),
-        None => format!("cli-{}", &Uuid::new_v4().simple().to_string()[..8]),
-    };
-    Client::builder(hub).agent_id(id)
+    let client = Client::builder(hub);
+    match id {
+        Some(id) => client.agent_id(id),
+        None => {
+            let unique = Uuid::new_v4().simple().to_string();
+            client.temporary_id(format!("cli-{}", &unique[..8]))
+        }
+    }
 }
 
 /// Tries until there is a hub, and says so when there is none.
@@ -62,8 +66,11 @@ where
 
 /// True if anybody listens where the hub is expected.
 pub async fn listens(hub: &str) -> bool {
-    let address = hub.trim_start_matches("http://");
-    matches!(timeout(LOOK, TcpStream::connect(address)).await, Ok(Ok(_)))
+    let Ok(address) = HubAddress::parse(hub) else {
+        return false;
+    };
+    let connecting = TcpStream::connect(address.authority());
+    matches!(timeout(LOOK, connecting).await, Ok(Ok(_)))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use agenthub_sdk::runs::pointer::escaped;
 use serde_json::Value;
 
 /// A step of a run, as far as it is compared.
@@ -236,8 +237,7 @@ fn first_difference<'v>(
         (Value::Object(fields), Value::Object(others)) => {
             let added = others.keys().filter(|key| !fields.contains_key(*key));
             fields.keys().chain(added).find_map(|key| {
-                let part = key.replace('~', "~0").replace('/', "~1");
-                let at = format!("{at}/{part}");
+                let at = format!("{at}/{}", escaped(key));
                 match (fields.get(key), others.get(key)) {
                     (Some(one), Some(other)) => first_difference(one, other, at),
                     (one, other) => Some((at, one, other)),

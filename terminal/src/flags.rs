@@ -96,12 +96,46 @@ pub struct Serve {
     /// Seconds after which the mail of an agent that broke off, or says nothing, goes to another instance of it [default: 10]
     #[arg(long, value_name = "N")]
     pub presence_lease_seconds: Option<NonZeroU32>,
+    /// TLS.
+    #[command(flatten)]
+    pub tls: ServeTls,
     /// Listens on addresses that other machines reach, though nobody's identity is checked
     #[arg(long)]
     pub insecure: bool,
     /// Prints one line of JSON when everything is ready, instead of the banner
     #[arg(long)]
     pub json: bool,
+}
+
+/// TLS of the addresses of a hub, or of a door to it.
+#[derive(Debug, Args)]
+pub struct ServeTls {
+    /// Serves with TLS: the certificate of this server, in PEM; changed files are read again
+    #[arg(long, value_name = "FILE")]
+    pub tls_cert: Option<PathBuf>,
+    /// The key of --tls-cert
+    #[arg(long, value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
+    /// Asks clients for certificates, which come from this CA
+    #[arg(long, value_name = "FILE")]
+    pub client_ca: Option<PathBuf>,
+    /// Refuses clients without a certificate
+    #[arg(long)]
+    pub require_client_cert: bool,
+}
+
+/// TLS of connections to a hub.
+#[derive(Debug, Args)]
+pub struct ClientTls {
+    /// With https://: trusts the hub's certificate if it comes from this CA, not from those of the system
+    #[arg(long, global = true, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// The certificate to show to the hub
+    #[arg(long, global = true, value_name = "FILE")]
+    pub cert: Option<PathBuf>,
+    /// The key of --cert
+    #[arg(id = "client_key", long = "key", global = true, value_name = "FILE")]
+    pub key: Option<PathBuf>,
 }
 
 /// `DAYS` or `AGENT=DAYS`.

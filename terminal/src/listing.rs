@@ -1,8 +1,9 @@
 //! Agents, tasks, mail and runs as people read them.
 
 pub mod mail;
+pub mod refusal;
 pub mod runs;
-mod state;
+pub mod state;
 pub mod steps;
 pub mod watched;
 

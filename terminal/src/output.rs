@@ -5,6 +5,7 @@ use std::{
     io::{self, IsTerminal, Write},
 };
 
+use agenthub_proto::direction::is_direction;
 use comfy_table::{ContentArrangement, Table, presets};
 
 /// The longest text in a column of a table, in characters.
@@ -16,28 +17,50 @@ const MIN_CELL: usize = 6;
 /// The space between two columns, in characters.
 const GAP: usize = 2;
 
-/// Prints a line on stdout.
+/// Prints a line on stdout; on a terminal it is [`plain`], whoever has written it.
 ///
 /// # Errors
 ///
 /// Nobody reads any more, mostly.
 pub fn line(text: impl AsRef<str>) -> io::Result<()> {
+    styled(shown(text.as_ref(), io::stdout().is_terminal()))
+}
+
+/// Prints a line on stdout whose control characters are this program's own: words of others in it are [`plain`] already.
+///
+/// # Errors
+///
+/// Nobody reads any more, mostly.
+pub fn styled(text: impl AsRef<str>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_ref().as_bytes())?;
     out.write_all(b"\n")?;
     out.flush()
 }
 
-/// Prints a line on stderr. Whether anybody reads it makes no difference.
+/// Prints a line on stderr, as [`line()`] does on stdout. Whether anybody reads it makes no difference.
 pub fn aside(text: impl AsRef<str>) {
+    styled_aside(shown(text.as_ref(), io::stderr().is_terminal()));
+}
+
+/// Prints a line on stderr, as [`styled`] does on stdout. Whether anybody reads it makes no difference.
+pub fn styled_aside(text: impl AsRef<str>) {
     let line = format!("{}\n", text.as_ref());
     let _ = io::stderr().lock().write_all(line.as_bytes());
+}
+
+/// The text as it is printed. Programs that read it get it as it is.
+fn shown(text: &str, is_terminal: bool) -> Cow<'_, str> {
+    match is_terminal {
+        true => plain(text),
+        false => Cow::Borrowed(text),
+    }
 }
 
 /// Prints a warning on stderr that nobody is to overlook: between empty lines, on a terminal in red.
 pub fn alarm(text: &str) {
     match io::stderr().is_terminal() {
-        true => aside(format!("\n\u{1b}[1;31m{text}\u{1b}[0m\n")),
+        true => styled_aside(format!("\n\u{1b}[1;31m{}\u{1b}[0m\n", plain(text))),
         false => aside(format!("\n{text}\n")),
     }
 }
@@ -128,7 +151,8 @@ pub fn cut(text: &str, max: usize) -> String {
 
 /// The text without the control characters with which it could do more to a terminal than be read. Line breaks and tabs stay.
 pub fn plain(text: &str) -> Cow<'_, str> {
-    let is_harmful = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    // A character that turns the direction of what follows does that, too.
+    let is_harmful = |c: char| c.is_control() && !matches!(c, '\n' | '\t') || is_direction(c);
     match text.contains(is_harmful) {
         true => Cow::Owned(text.replace(is_harmful, "")),
         false => Cow::Borrowed(text),
@@ -167,6 +191,10 @@ mod tests {
 
     #[test]
     fn terminals_are_not_steered_from_outside() {
-        assert_eq!(plain("a\u{1b}[2Jb\u{7}\r\nc\td\u{9b}"), "a[2Jb\nc\td");
+        let evil = "a\u{1b}[2Jb\u{7}\r\nc\td\u{9b}\u{202e}\u{200f}";
+        assert_eq!(plain(evil), "a[2Jb\nc\td");
+        // Every line that is printed on a terminal is.
+        assert_eq!(shown(evil, true), "a[2Jb\nc\td");
+        assert_eq!(shown(evil, false), evil);
     }
 }

@@ -23,7 +23,7 @@ mod work;
 mod workflow_steps;
 
 pub use asked::{Answer, Asking, answer};
-pub(crate) use bundle::Verdict;
+
 pub use bundle::parts;
 pub use line::{Line, Trouble};
 pub(crate) use question::{details, headline, own_question};

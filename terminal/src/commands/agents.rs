@@ -87,5 +87,6 @@ fn request(filter: AgentFilter) -> ListAgentsRequest {
         state: filter.state.map(Into::into).unwrap_or_default(),
         page_size: PAGE,
         page_token: String::new(),
+        ..ListAgentsRequest::default()
     }
 }

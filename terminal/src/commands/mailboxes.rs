@@ -130,6 +130,7 @@ async fn letters(client: &Client, agent: Option<String>, json: Json) -> anyhow::
         agent_id: agent.unwrap_or_default(),
         page_size: PAGE,
         page_token: String::new(),
+        ..ListDeadLettersRequest::default()
     };
     loop {
         let page = client.operator().dead_letters(request.clone()).await?;

@@ -8,6 +8,8 @@ use agenthub_sdk::{
     hub::{Connection, EventStream},
 };
 
+use tokio::sync::watch;
+
 use crate::{flags::Json, listing::watched::Watched, output, stop::Signals};
 
 /// Prints the events of a subscription until a signal comes or an event `is_last`. What happened while the hub was away is caught up with,
@@ -48,23 +50,26 @@ pub(super) async fn run(
     };
     tokio::select! {
         result = printed => result,
-        () = told_of_breaks(client) => Ok(()),
+        closed = told_of_breaks(client.connection()) => Err(closed.into()),
         _ = signals.next() => Ok(()),
     }
 }
 
-/// Says when the hub is away. Never returns before the client is closed for good.
-async fn told_of_breaks(client: &Client) {
-    let mut connection = client.connection();
+/// Logs when the hub is away, until the connection is closed for good. Returns the reason.
+async fn told_of_breaks(mut connection: watch::Receiver<Connection>) -> Error {
+    let mut away = false;
     loop {
-        let broken = connection.wait_for(|c| matches!(c, Connection::Reconnecting { .. }));
-        if broken.await.is_err() {
-            return;
+        match &*connection.borrow_and_update() {
+            Connection::Reconnecting { .. } if !away => {
+                tracing::warn!("the stream ended; going on as soon as the hub is there");
+                away = true;
+            }
+            Connection::Reconnecting { .. } => {}
+            Connection::Connected { .. } => away = false,
+            Connection::Closed { reason } => return Error::Closed(reason.clone()),
         }
-        tracing::warn!("the stream ended; going on as soon as the hub is there");
-        let back = connection.wait_for(|c| !matches!(c, Connection::Reconnecting { .. }));
-        if back.await.is_err() {
-            return;
+        if connection.changed().await.is_err() {
+            return Error::Closed("the client was closed".to_owned());
         }
     }
 }
@@ -73,5 +78,29 @@ fn print(event: &AgentEvent, json: Json, watched: &mut Watched) -> std::io::Resu
     match json.json {
         true => output::json(event),
         false => watched.lines(event).map_or(Ok(()), output::line),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Issue 25: a watcher whose hub refuses it for good has not ended well, whoever hears of it first.
+    #[tokio::test]
+    async fn a_connection_that_is_closed_for_good_is_an_error() {
+        let connected = Connection::Connected {
+            incarnation: "1".to_owned(),
+        };
+        let (state, connection) = watch::channel(connected);
+        let told = tokio::spawn(told_of_breaks(connection));
+        let reason = "its token is revoked".to_owned();
+        state.send_replace(Connection::Reconnecting {
+            reason: reason.clone(),
+        });
+        tokio::task::yield_now().await;
+        state.send_replace(Connection::Closed { reason });
+        drop(state);
+        let error = told.await.expect("it ends");
+        assert!(error.to_string().contains("revoked"), "{error}");
     }
 }

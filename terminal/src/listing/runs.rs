@@ -1,12 +1,12 @@
 //! Runs, their plans, and what they ask, as people read them.
 
 use agenthub_proto::{
-    cortex::{Approval, Run, RunGraph, RunPlan},
+    cortex::{Approval, Run, RunGraph, RunPlan, StepAttempt},
     json,
 };
 use serde_json::Value;
 
-use super::state;
+use super::{refusal::Refusal, state};
 use crate::{
     output::{plain, table},
     run::{details, headline, own_question, parts, row, steps_of},
@@ -42,8 +42,8 @@ pub fn runs(runs: &[Run]) -> String {
     )
 }
 
-/// One run with all that is known of it, for a reader whose lines have this width.
-pub fn run(run: &Run, width: usize) -> String {
+/// One run with all that is known of it, for a reader whose lines have this width. Of its steps those are told that a person refused.
+pub fn run(run: &Run, steps: &[StepAttempt], width: usize) -> String {
     let mut lines = vec![format!("run {} is {}", run.id, state::run(run))];
     let mut field = |name: &str, value: String| {
         if !value.is_empty() {
@@ -74,6 +74,11 @@ pub fn run(run: &Run, width: usize) -> String {
     };
     field("tokens", number(run.tokens) + about);
     field("calls", number(run.calls));
+    for refusal in steps.iter().filter_map(Refusal::of) {
+        let at = refusal.at.map(|at| second(&at)).unwrap_or_default();
+        let told = format!("step {} at {at} {}", refusal.step, refusal.in_words());
+        field("refused", told);
+    }
     field("error", run.error.clone());
     for asked in &run.approvals {
         field(
@@ -303,7 +308,7 @@ mod tests {
             approvals: vec![asked],
             ..done()
         };
-        let text = run(&waiting, 80);
+        let text = run(&waiting, &[], 80);
         assert!(
             text.contains("a yes to 0a1b2c3d4e5f: Send this to 3 people?"),
             "{text}"
@@ -333,7 +338,7 @@ mod tests {
         };
         let parts = [
             runs(&[done()]),
-            run(&done(), 80),
+            run(&done(), &[], 80),
             super::plan(&plan),
             approvals(&[asked()]),
             graph(&handed),

@@ -2,26 +2,24 @@
 
 use agenthub_proto::{
     a2a::{Artifact, Task, TaskState, TaskStatus},
-    cortex::Run,
+    agenthub::TaskExtent,
+    cortex::{Run, StepAttempt},
     json,
 };
-use agenthub_sdk::runs::model::Undone;
+use agenthub_sdk::runs::{Shortfall, model::Undone};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{
-    partial::{Extent, data},
-    run::Verdict,
-};
+use crate::partial::data;
 
 /// State of a task.
-pub(super) fn task(task: &Task) -> String {
+pub fn task(task: &Task) -> String {
     let status = task.status.clone().unwrap_or_default();
     self::status(&status, &task.artifacts)
 }
 
 /// State of a task with this status and these artifacts.
-pub(super) fn status(status: &TaskStatus, artifacts: &[Artifact]) -> String {
+pub fn status(status: &TaskStatus, artifacts: &[Artifact]) -> String {
     let label = status.state().label();
     if status.state() != TaskState::Completed {
         return label.to_owned();
@@ -31,46 +29,57 @@ pub(super) fn status(status: &TaskStatus, artifacts: &[Artifact]) -> String {
         .iter()
         .filter_map(lack)
         .max_by_key(|(extent, _)| *extent);
-    with(label, worst)
+    with(label, worst.map(|(_, lack)| lack))
 }
 
 /// State of a run.
-pub(super) fn run(run: &Run) -> String {
+pub fn run(run: &Run) -> String {
     let result = run.result.as_ref().map(json::from_struct);
     match (&*run.state, result) {
-        ("completed", Some(result)) => with(&run.state, lack(&result)),
+        ("completed", Some(result)) => with(&run.state, lack(&result).map(|(_, lack)| lack)),
         (state, _) => state.to_owned(),
     }
 }
 
-/// State of a handoff, an edge of a run's graph.
-pub(super) fn handoff(edge: &Value) -> String {
-    let state = edge["state"].as_str().unwrap_or_default();
-    let undone = Undone::deserialize(&edge["undone"]).ok();
-    with(state, undone.map(|undone| (Extent::Part, undone.label())))
+/// State of an attempt at a step, or how it was decided.
+pub fn step(step: &StepAttempt) -> String {
+    let result = step.result.as_ref().map(json::from_value);
+    let result = result.unwrap_or_default();
+    let data = result["data"].as_array();
+    let shortfall = data.and_then(Shortfall::of);
+    match (shortfall, result["decision"].as_bool()) {
+        (Some(shortfall), _) if step.state == "completed" => {
+            format!("{}, {}", step.state, shortfall.extent().label())
+        }
+        (_, Some(true)) => "yes".to_owned(),
+        (_, Some(false)) => "no".to_owned(),
+        _ => step.state.clone(),
+    }
 }
 
-fn with(state: &str, lack: Option<(Extent, &str)>) -> String {
+/// State of a handoff, an edge of a run's graph.
+pub fn handoff(edge: &Value) -> String {
+    let state = edge["state"].as_str().unwrap_or_default();
+    let undone = Undone::deserialize(&edge["undone"]).ok();
+    with(state, undone.map(Undone::label))
+}
+
+fn with(state: &str, lack: Option<&str>) -> String {
     match lack {
-        Some((_, lack)) => format!("{state}, {lack}"),
+        Some(lack) => format!("{state}, {lack}"),
         None => state.to_owned(),
     }
 }
 
 /// The lack of a result: of a bundle that its constraints are not met, of anything else that it is marked.
-fn lack(result: &Value) -> Option<(Extent, &'static str)> {
-    let is_bundle = result
-        .get("quality")
-        .is_some_and(|quality| quality.get("made").is_some());
-    if !is_bundle && result["partial"] != true {
-        return None;
-    }
-    match (Verdict::of(result), is_bundle) {
-        (Verdict::Met, _) => None,
-        (Verdict::BestEffort, true) => Some((Extent::Part, "the best there is")),
-        (Verdict::Failed, true) => Some((Extent::Nothing, "nothing made")),
-        (Verdict::BestEffort, false) => Some((Extent::Part, Undone::Part.label())),
-        (Verdict::Failed, false) => Some((Extent::Nothing, Undone::All.label())),
+fn lack(result: &Value) -> Option<(TaskExtent, &'static str)> {
+    let extent = TaskExtent::of_data(result);
+    let is_bundle = result["quality"].get("made").is_some();
+    match (extent, is_bundle) {
+        (TaskExtent::Whole | TaskExtent::Unspecified, _) => None,
+        (TaskExtent::Part, _) => Some((extent, Undone::Part.label())),
+        (TaskExtent::Nothing, true) => Some((extent, "nothing made")),
+        (TaskExtent::Nothing, false) => Some((extent, Undone::All.label())),
     }
 }
 
@@ -114,7 +123,7 @@ mod tests {
                 json!({"partial": true, "undone": "all"}),
                 "completed, nothing done",
             ),
-            (bundle(true), "completed, the best there is"),
+            (bundle(true), "completed, in part"),
             (bundle(false), "completed, nothing made"),
             (json!({"quality": "high"}), "completed"),
         ] {

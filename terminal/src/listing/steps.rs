@@ -1,15 +1,15 @@
 //! Steps of a run, and where two runs part.
 
 use agenthub_proto::{
-    cortex::{Run, RunPlan, StepAttempt},
+    cortex::{Run, RunEvent, RunPlan, StepAttempt},
     json,
     wkt::Timestamp,
 };
-use agenthub_sdk::runs::Shortfall;
 use serde_json::{Value, json};
 
 use crate::{
     diff::{Difference, RunDifferences, RunRecord, StepRecord},
+    listing::{refusal::Refusal, state},
     output::{cut, plain, table},
 };
 
@@ -25,11 +25,11 @@ pub fn steps(steps: &[StepAttempt]) -> String {
         [
             step.step.clone(),
             step.attempt.to_string(),
-            state(step),
+            state::step(step),
             who(step).to_owned(),
             step.begun_at.map(|at| at.to_string()).unwrap_or_default(),
             took(step),
-            cut(&plain(&step.error), MAX_VALUE),
+            cut(&plain(&why(step)), MAX_VALUE),
         ]
     });
     table(
@@ -40,21 +40,29 @@ pub fn steps(steps: &[StepAttempt]) -> String {
     )
 }
 
-/// The state, with what the result lacks.
-fn state(step: &StepAttempt) -> String {
-    let result = step.result.as_ref().map(json::from_value);
-    let data = result.as_ref().and_then(|result| result["data"].as_array());
-    let shortfall = data.and_then(Shortfall::of);
-    match shortfall.filter(|_| step.state == "completed") {
-        Some(shortfall) => format!("{}, {}", step.state, shortfall.extent().label()),
-        None => match result
-            .as_ref()
-            .and_then(|result| result["decision"].as_bool())
-        {
-            Some(true) => "yes".to_owned(),
-            Some(false) => "no".to_owned(),
-            None => step.state.clone(),
-        },
+/// The events of a run's journal as a table.
+pub fn events(events: &[RunEvent]) -> String {
+    let rows = events.iter().map(|event| {
+        [
+            event.number.to_string(),
+            event.at.map(|at| at.to_string()).unwrap_or_default(),
+            event.kind.clone(),
+            plain(&event.step).into_owned(),
+            event.state.clone(),
+            match event.reused {
+                true => "reused".to_owned(),
+                false => String::new(),
+            },
+        ]
+    });
+    table(["EVENT", "TIME", "KIND", "STEP", "STATE", ""], rows)
+}
+
+/// Reason of a failure or of a refusal.
+fn why(step: &StepAttempt) -> String {
+    match Refusal::of(step) {
+        Some(refusal) => refusal.in_words(),
+        None => step.error.clone(),
     }
 }
 

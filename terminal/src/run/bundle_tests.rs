@@ -155,6 +155,10 @@ fn where_nothing_was_made_nothing_is_called_met() {
     let report = parts(&bundle, 100).report;
     assert!(report.starts_with("verdict  nothing was made"), "{report}");
     assert!(!report.contains("met"), "{report}");
+    assert!(
+        report.contains("quality  no score, as nothing was made"),
+        "{report}"
+    );
     assert_eq!(Verdict::of(&bundle).code(), 1);
 }
 

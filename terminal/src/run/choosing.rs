@@ -38,7 +38,7 @@ fn rank(step: &Step) -> u8 {
     match step.state.as_str() {
         "awaiting-approval" => 0,
         "working" | "retrying" => 1,
-        "failed" => 2,
+        "failed" | "refused" => 2,
         "in-part" => 3,
         _ => 4,
     }
@@ -48,26 +48,37 @@ fn rank(step: &Step) -> u8 {
 fn front(steps: &[Step]) -> usize {
     let at_work = steps.iter().position(|step| rank(step) < 2);
     at_work.unwrap_or_else(|| {
-        let is_open = |step: &Step| matches!(step.state.as_str(), "waiting" | "ready");
-        steps
-            .iter()
-            .rposition(|step| !is_open(step))
-            .map_or(0, |at| at + 1)
+        let has_begun =
+            |step: &Step| !matches!(step.state.as_str(), "waiting" | "ready" | "not-reached");
+        steps.iter().rposition(has_begun).map_or(0, |at| at + 1)
     })
 }
 
 /// The number of steps in each state.
 fn counted<'a>(steps: impl Iterator<Item = &'a Step>) -> String {
-    const WORDS: [&str; 6] = ["at work", "asking", "failed", "done", "skipped", "to come"];
+    const WORDS: [&str; 9] = [
+        "at work",
+        "asking",
+        "failed",
+        "refused",
+        "done",
+        "skipped",
+        "cancelled",
+        "not-reached",
+        "to come",
+    ];
     let mut counts = [0; WORDS.len()];
     for step in steps {
         let at = match step.state.as_str() {
             "working" | "retrying" => 0,
             "awaiting-approval" => 1,
             "failed" => 2,
-            "completed" | "in-part" => 3,
-            "skipped" => 4,
-            _ => 5,
+            "refused" => 3,
+            "completed" | "in-part" => 4,
+            "skipped" => 5,
+            "cancelled" => 6,
+            "not-reached" => 7,
+            _ => 8,
         };
         counts[at] += 1;
     }
@@ -110,6 +121,20 @@ mod tests {
         assert_eq!(choose(&steps, 1).shown, [0_usize; 0]);
         assert_eq!(choose(&steps, 0), Chosen::default());
         assert_eq!(choose(&steps, 23).hidden, None);
+    }
+
+    #[test]
+    fn refusals_come_first_as_failures_do_and_what_was_not_reached_is_not_to_come() {
+        let mut states = vec!["completed"; 10];
+        states.extend(["refused", "refused"]);
+        states.extend(["not-reached"; 5]);
+        states.extend(["waiting"; 3]);
+        let steps = plan(&states);
+        assert_eq!(choose(&steps, 4).shown, [10, 11, 12]);
+        assert_eq!(
+            choose(&steps, 2).hidden.as_deref(),
+            Some("besides: 1 refused, 10 done, 5 not-reached, 3 to come")
+        );
     }
 
     #[test]

@@ -4,16 +4,15 @@ use std::{error::Error as _, time::Duration};
 
 use agenthub_proto::{
     INVALID_FIELD,
+    bearer::Bearer,
     cortex::{self as pb, Frame, Run, RunGraph, RunPlan, cortex_client::CortexClient},
-    socket::{PING, PONG, connect},
+    grpc::Transport,
+    socket::{HubAddress, PING, PONG, channel},
+    tls::{ClientTls, explain, hinted},
 };
 use anyhow::bail;
 use tokio::time::timeout;
-use tonic::{
-    Code, Response, Status, Streaming,
-    transport::{Channel, Endpoint},
-};
-use tower::service_fn;
+use tonic::{Code, Response, Status, Streaming};
 
 /// Deadline of a call. Cortex itself waits up to 5 s for what it has asked for.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -39,6 +38,14 @@ pub enum Trouble {
         /// The address.
         url: String,
         /// The network's error.
+        reason: String,
+    },
+    /// TLS with the hub fails.
+    #[error("no secure connection to {url}: {reason}")]
+    Insecure {
+        /// The address.
+        url: String,
+        /// The reason, and what to do about it.
         reason: String,
     },
     /// Cortex is there, but not ready.
@@ -82,7 +89,7 @@ impl Trouble {
 #[derive(Clone, Debug)]
 pub struct Line {
     url: String,
-    client: CortexClient<Channel>,
+    client: CortexClient<Transport>,
 }
 
 impl Line {
@@ -92,23 +99,24 @@ impl Line {
     ///
     /// It is no address.
     pub fn to(url: &str) -> anyhow::Result<Self> {
-        let full = match url.trim().split_once("://") {
-            None => format!("http://{}", url.trim()),
-            Some(("http", _)) => url.trim().to_owned(),
-            Some(_) => bail!("{url} is no address of Cortex: it must begin with http://"),
+        let full = match url.trim().contains("://") {
+            true => url.trim().to_owned(),
+            false => format!("http://{}", url.trim()),
         };
-        let Ok(endpoint) = Endpoint::from_shared(full.clone()) else {
-            bail!("{url} is no address of Cortex: give http://HOST:PORT");
+        let address = match HubAddress::parse(url) {
+            Ok(address) => address,
+            Err(reason) => bail!("{url} is no address of Cortex: {reason}; give http://HOST:PORT"),
         };
-        let channel = endpoint
-            .connect_timeout(CONNECT)
+        let endpoint = address
+            .endpoint()
             .http2_keep_alive_interval(PING)
             .keep_alive_timeout(PONG)
-            .keep_alive_while_idle(true)
-            .connect_with_connector_lazy(service_fn(|uri| connect(uri, CONNECT)));
+            .keep_alive_while_idle(true);
+        let channel = channel(address, &endpoint, CONNECT);
+        let transport = Transport::from(channel).with_bearer(Bearer::of_process());
         Ok(Self {
             url: full,
-            client: CortexClient::new(channel).max_decoding_message_size(MAX_BYTES),
+            client: CortexClient::new(transport).max_decoding_message_size(MAX_BYTES),
         })
     }
 
@@ -218,7 +226,10 @@ impl Line {
 
     /// The steps of a run, attempt by attempt.
     pub async fn steps(&self, id: &str) -> Result<Vec<pb::StepAttempt>, Trouble> {
-        let request = pb::GetRunStepsRequest { id: id.to_owned() };
+        let request = pb::GetRunStepsRequest {
+            id: id.to_owned(),
+            ..pb::GetRunStepsRequest::default()
+        };
         let mut client = self.client.clone();
         Ok(self.answer(client.get_run_steps(request)).await?.steps)
     }
@@ -227,6 +238,21 @@ impl Line {
     pub async fn retry(&self, request: pb::RetryRunRequest) -> Result<Run, Trouble> {
         let mut client = self.client.clone();
         self.answer(client.retry_run(request)).await
+    }
+
+    /// Starts a run that goes on from an event of another one.
+    pub async fn fork(&self, request: pb::ForkRunRequest) -> Result<Run, Trouble> {
+        let mut client = self.client.clone();
+        self.answer(client.fork_run(request)).await
+    }
+
+    /// Events of a run's journal.
+    pub async fn events(
+        &self,
+        request: pb::ListRunEventsRequest,
+    ) -> Result<pb::ListRunEventsResponse, Trouble> {
+        let mut client = self.client.clone();
+        self.answer(client.list_run_events(request)).await
     }
 
     /// Answers an approval.
@@ -271,14 +297,13 @@ impl Line {
         match status.code() {
             Code::Unimplemented => Trouble::NoCortex { url },
             // What comes from the connection has a cause; what a server says has none.
-            Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Internal
-                if status.source().is_some() =>
-            {
-                Trouble::Away {
+            _ if status.source().is_some() => match explain(status, ClientTls::of_process()) {
+                Some(reason) => Trouble::Insecure { url, reason },
+                None => Trouble::Away {
+                    reason: hinted(&url, root(status)),
                     url,
-                    reason: root(status),
-                }
-            }
+                },
+            },
             Code::Unavailable | Code::Cancelled | Code::Aborted | Code::DeadlineExceeded => {
                 Trouble::NotReady(said)
             }
@@ -378,7 +403,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_address_is_refused() {
-        for url in ["https://h:1", "ftp://h", "http://", "a b"] {
+        for url in ["ftp://h", "http://", "a b"] {
             assert!(Line::to(url).is_err(), "{url}");
         }
     }

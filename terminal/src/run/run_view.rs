@@ -115,7 +115,7 @@ impl View {
             }
             "warning" => {
                 if let (Some(step), Some(state)) = (data["step"].as_str(), data["state"].as_str()) {
-                    self.state(step, state);
+                    self.came_to_nothing(step, state);
                 }
                 line(format!("warning: {said}"))
             }
@@ -323,7 +323,10 @@ impl View {
         let (id, step) = self.asked.remove(at);
         let state = match stage {
             "approved" => "ready",
-            _ => "failed",
+            _ => {
+                self.begun.refused(&step);
+                "refused"
+            }
         };
         self.state(&step, state);
         let mut text = format!("{stage}: {step}");
@@ -356,9 +359,22 @@ impl View {
         if self.is_workflow && matches!(end, End::Completed(_)) {
             workflow_steps::over(&mut self.steps);
         }
+        for step in &mut self.steps {
+            if matches!(step.state.as_str(), "waiting" | "ready") {
+                "not-reached".clone_into(&mut step.state);
+            }
+        }
         self.end = Some(end);
         let asked = std::mem::take(&mut self.asked).into_iter();
         asked.map(|(id, _)| Show::Answered(id)).collect()
+    }
+
+    /// A step has ended without an output. One that a person did not allow stays refused: this is its reason.
+    fn came_to_nothing(&mut self, step: &str, state: &str) {
+        let is_it = |known: &Step| known.name == step && known.state == "refused";
+        if !self.steps.iter().any(is_it) {
+            self.state(step, state);
+        }
     }
 
     fn state(&mut self, step: &str, state: &str) {

@@ -22,7 +22,7 @@ fn handoff(stage: &str, data: Value) -> Frame {
     frame("handoff", stage, data)
 }
 
-/// What is seen of these frames, and the status behind each.
+/// The lines that are seen of these frames, and the status behind each.
 fn seen(frames: &[Frame]) -> String {
     let mut view = View::default();
     let mut lines = Vec::new();
@@ -161,6 +161,51 @@ fn a_person_is_asked_until_somebody_answers() {
         frame("error", "cancelled by the user", Value::Null),
     ];
     insta::assert_snapshot!(seen(&frames));
+}
+
+/// A watched run says of its steps what `runs show` says of them.
+#[test]
+fn what_a_person_does_not_allow_is_refused_and_what_the_run_ends_before_is_not_reached() {
+    let steps = json!({"send": {"capability": "publish"}, "tell": {"dependsOn": ["send"]}});
+    let frames = [
+        frame("plan_update", "", plan(1, steps)),
+        frame("approval", "asked", json!({"id": "a1", "subject": "send"})),
+        frame("approval", "refused", json!({"id": "a1", "by": "ann"})),
+        frame(
+            "warning",
+            "step send came to nothing",
+            json!({"step": "send", "state": "failed"}),
+        ),
+        frame("error", "send failed", Value::Null),
+    ];
+    let mut view = View::default();
+    let mut states = Vec::new();
+    for frame in &frames {
+        view.apply(frame);
+        let of_each = view.steps().iter().map(|step| step.state.as_str());
+        states.push(of_each.collect::<Vec<_>>().join(" "));
+    }
+    assert_eq!(
+        states,
+        [
+            "waiting waiting",
+            "awaiting-approval waiting",
+            "refused waiting",
+            "refused waiting",
+            "refused not-reached",
+        ]
+    );
+    // A workflow says of its step next that it has failed.
+    let mut view = View::default();
+    for frame in &frames[..3] {
+        view.apply(frame);
+    }
+    let failed =
+        json!({"step": "send", "stepName": "send", "metadata": {"error": "ann refused it"}});
+    let shows = view.apply(&frame("step", "FAILED", failed));
+    let told = "✗ send is refused: ann refused it".to_owned();
+    assert_eq!(shows, [Show::Line(told)]);
+    assert_eq!(view.steps()[0].state, "refused");
 }
 
 /// spec: ORC-3.1

@@ -94,7 +94,14 @@ fn block(view: &View, question: Option<&str>, (width, height): (usize, usize)) -
     let chosen = choose(steps, STEPS.min(room.saturating_sub(text.len())));
     let shown = chosen.shown.iter().map(|at| &steps[*at]);
     let name = shown.clone().map(|step| step.name.chars().count()).max();
-    let mut lines: Vec<String> = shown.map(|s| row(s, name.unwrap_or_default())).collect();
+    let line = |step: &Step| {
+        let row = row(step, name.unwrap_or_default());
+        match step.state.as_str() {
+            state @ ("refused" | "cancelled" | "not-reached") => format!("{row}  {state}"),
+            _ => row,
+        }
+    };
+    let mut lines: Vec<String> = shown.map(line).collect();
     lines.extend(chosen.hidden.map(|hidden| format!("  … {hidden}")));
     lines.extend(text);
     lines.extend(question.into_iter().map(|line| format!("  {line}")));

@@ -28,7 +28,7 @@ pub struct Step {
     pub retried_ms: Option<u64>,
     /// Result of a decision.
     pub decision: Option<bool>,
-    /// `waiting`, `ready`, `awaiting-approval`, `working`, `retrying`, `completed`, `in-part`, `failed` or `skipped`.
+    /// `waiting`, `ready`, `awaiting-approval`, `working`, `retrying`, `completed`, `in-part`, `failed`, `refused`, `cancelled`, `skipped` or `not-reached`.
     pub state: String,
 }
 
@@ -37,7 +37,7 @@ impl Step {
     pub fn mark(&self) -> char {
         match self.state.as_str() {
             "completed" => '✓',
-            "failed" => '✗',
+            "failed" | "refused" | "cancelled" => '✗',
             "in-part" => '◐',
             "retrying" => '↻',
             "skipped" => '-',

@@ -1,6 +1,6 @@
 //! State of a workflow's steps, folded from what is said of each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use agenthub_proto::wkt::Timestamp;
 use agenthub_sdk::runs::{StepId, workflow_step::is_undo};
@@ -13,6 +13,8 @@ use super::steps::Step;
 pub(super) struct Begun {
     attempts: BTreeMap<(String, u64), u64>,
     items: BTreeMap<String, u64>,
+    /// Those that a person did not allow, until it is told that they have failed.
+    refused: BTreeSet<String>,
 }
 
 /// News of a frame on a part of a step.
@@ -23,6 +25,8 @@ struct Told<'a> {
     at_ms: Option<u64>,
     /// Duration of the attempt, once it has ended.
     took_ms: Option<u64>,
+    /// A person did not allow it.
+    is_refused: bool,
     metadata: &'a Value,
 }
 
@@ -44,6 +48,7 @@ pub(super) fn apply(steps: &mut [Step], begun: &mut Begun, status: &str, data: &
             true => begun.item_took(&name, at_ms),
             false => begun.took(&name, attempt, status, at_ms),
         },
+        is_refused: begun.refused.remove(&name) && status == "FAILED",
         metadata,
     };
     if is_item {
@@ -60,15 +65,10 @@ pub(super) fn apply(steps: &mut [Step], begun: &mut Begun, status: &str, data: &
     told.line(&name)
 }
 
-/// The workflow is over: nothing more is at work, and what never began was skipped.
+/// The workflow has completed: nothing more is at work.
 pub(super) fn over(steps: &mut [Step]) {
-    for step in steps {
-        let state = match step.state.as_str() {
-            "waiting" => "skipped",
-            "working" => "completed",
-            _ => continue,
-        };
-        state.clone_into(&mut step.state);
+    for step in steps.iter_mut().filter(|step| step.state == "working") {
+        "completed".clone_into(&mut step.state);
     }
 }
 
@@ -90,6 +90,11 @@ fn pass(steps: &mut [Step], begun: &str) {
 }
 
 impl Begun {
+    /// A person did not allow a step; that it has failed for it is told next.
+    pub(super) fn refused(&mut self, name: &str) {
+        self.refused.insert(name.to_owned());
+    }
+
     /// Duration of an attempt that ends; nothing while it does not.
     fn took(&mut self, name: &str, attempt: u64, status: &str, at_ms: Option<u64>) -> Option<u64> {
         let key = (name.to_owned(), attempt);
@@ -156,12 +161,19 @@ impl Told<'_> {
             }
             ("COMPLETED", None) => format!("✓ {name}{by}{took}"),
             ("CANCELLED", _) => format!("✗ {name} was called back"),
+            _ if self.is_behind() => format!("· {name} is not reached: {error}"),
+            _ if self.is_refused => format!("✗ {name}{by} is refused{took}: {error}"),
             _ => format!("✗ {name}{by} failed{took}: {error}"),
         }
     }
 
     fn is_part(&self) -> bool {
         self.metadata["undone"].is_string()
+    }
+
+    /// True if it did not begin because a step that it needs has failed.
+    fn is_behind(&self) -> bool {
+        self.status == "FAILED" && self.metadata["behind"].is_string()
     }
 
     fn retried_ms(&self) -> Option<u64> {
@@ -220,7 +232,11 @@ impl Step {
                     (false, _) => "working",
                 }
             }
-            "CANCELLED" | "SKIPPED" => "skipped",
+            "CANCELLED" if self.open > 0 => "working",
+            "CANCELLED" => "cancelled",
+            "SKIPPED" => "skipped",
+            _ if told.is_behind() => "not-reached",
+            _ if told.is_refused => "refused",
             _ => "failed",
         };
         state.clone_into(&mut self.state);
@@ -318,7 +334,7 @@ mod tests {
         let each = &watched.steps[3];
         assert_eq!((each.open, each.done, each.took_ms), (1, 2, Some(2_000)));
         over(&mut watched.steps);
-        assert!(watched.states().ends_with("each completed, end skipped"));
+        assert!(watched.states().ends_with("each completed, end waiting"));
     }
 
     #[test]
@@ -339,16 +355,52 @@ mod tests {
     }
 
     #[test]
-    fn decisions_skipped_steps_and_those_done_in_part_are_told_from_others() {
+    fn a_refused_step_is_refused_and_what_needs_it_is_not_reached() {
+        let mut watched = Watched::new(json!({
+            "ask": {},
+            "send": {"dependsOn": ["ask"]},
+            "each": {"capability": "for each post"},
+        }));
+        watched.say("RUNNING", "ask", 1, json!({}));
+        watched.begun.refused("ask");
+        watched.say("FAILED", "ask", 2, json!({"error": "ann refused it"}));
+        let behind = json!({"kind": "agent", "error": "ask failed", "behind": "ask"});
+        watched.say("FAILED", "send", 2, behind);
+        assert_eq!(
+            watched.lines[1..],
+            [
+                "✗ ask is refused, 1.0 s: ann refused it",
+                "· send is not reached: ask failed",
+            ]
+        );
+        assert_eq!(
+            watched.states(),
+            "ask refused, each waiting, send not-reached"
+        );
+        // Of an item that was refused, another may fail by itself.
+        watched.say("RUNNING", "each/0", 3, json!({}));
+        watched.say("RUNNING", "each/1", 3, json!({}));
+        watched.begun.refused("each/0");
+        watched.say("FAILED", "each/0", 4, json!({"error": "ann refused it"}));
+        assert!(watched.states().contains("each refused"));
+        watched.say("FAILED", "each/1", 5, json!({"error": "too late"}));
+        assert!(watched.states().contains("each failed"));
+    }
+
+    #[test]
+    fn decisions_and_steps_that_were_skipped_cancelled_or_done_in_part_are_told_from_others() {
         let mut watched = Watched::new(json!({
             "way": {"capability": "decision"},
             "a": {"dependsOn": ["way"]},
             "b": {"dependsOn": ["way"]},
+            "c": {},
         }));
         watched.say("COMPLETED", "way", 1, json!({"decision": false}));
         watched.say("SKIPPED", "a", 1, json!({}));
         watched.say("RUNNING", "b", 1, json!({"agent": "x"}));
         watched.say("COMPLETED", "b", 2, json!({"agent": "x", "undone": "part"}));
+        watched.say("RUNNING", "c", 2, json!({"agent": "x"}));
+        watched.say("CANCELLED", "c", 3, json!({"agent": "x"}));
         assert_eq!(
             watched.lines,
             [
@@ -356,10 +408,19 @@ mod tests {
                 "- a is skipped",
                 "→ b (x)",
                 "◐ b (x) has done a part of it, 1.0 s",
+                "→ c (x)",
+                "✗ c was called back",
             ]
         );
-        assert_eq!(watched.states(), "way completed, a skipped, b in-part");
-        assert_eq!(watched.steps[0].decision, Some(false));
-        assert_eq!(watched.steps[2].mark(), '◐');
+        assert_eq!(
+            watched.states(),
+            "c cancelled, way completed, a skipped, b in-part"
+        );
+        let step = |name: &str| {
+            let step = watched.steps.iter().find(|step| step.name == name);
+            step.expect("it is of the plan")
+        };
+        assert_eq!(step("way").decision, Some(false));
+        assert_eq!(step("b").mark(), '◐');
     }
 }

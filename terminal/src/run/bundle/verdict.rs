@@ -1,9 +1,10 @@
 //! Verdict on a bundle: the exit code, and the report in words.
 
+use agenthub_proto::{agenthub::TaskExtent, extent::is_held_to_anything};
 use agenthub_sdk::runs::{Shortfall, share};
 use serde_json::Value;
 
-use crate::{output::wrapped, partial::Extent};
+use crate::output::wrapped;
 
 /// The narrowest and the widest report, in characters.
 const WIDTH: std::ops::RangeInclusive<usize> = 60..=120;
@@ -22,22 +23,10 @@ pub enum Verdict {
 impl Verdict {
     /// Of what a run that completed gives: a bundle, or in chat mode a message.
     pub fn of(result: &Value) -> Self {
-        let Some(quality) = result.get("quality") else {
-            return match Extent::of(Shortfall::of([result]).as_ref()) {
-                Extent::Whole => Self::Met,
-                Extent::Part => Self::BestEffort,
-                Extent::Nothing => Self::Failed,
-            };
-        };
-        let is_met = quality["met"] == true && is_held_to_anything(result);
-        let is_all_taken = quality["notTaken"].as_array().is_none_or(Vec::is_empty);
-        match (
-            quality["made"] != false,
-            is_met && is_all_taken && Criteria::of(result).are_met(),
-        ) {
-            (false, _) => Self::Failed,
-            (_, true) => Self::Met,
-            (_, false) => Self::BestEffort,
+        match TaskExtent::of_result(result) {
+            TaskExtent::Nothing => Self::Failed,
+            TaskExtent::Part => Self::BestEffort,
+            TaskExtent::Whole | TaskExtent::Unspecified => Self::Met,
         }
     }
 
@@ -157,19 +146,6 @@ impl<'a> Criteria<'a> {
     }
 }
 
-/// True if the request set anything that a result can keep to or not: a criterion, or a rule that a reviewer knew.
-fn is_held_to_anything(bundle: &Value) -> bool {
-    let criteria = bundle["acceptance-report"].as_array();
-    let reviews = bundle["quality"]["reviews"]
-        .as_array()
-        .into_iter()
-        .flatten();
-    let mut checks = reviews.flat_map(|r| r["checks"].as_array().into_iter().flatten());
-    // A reviewer that does not tell rules from what it always checks calls its rules hard.
-    let is_rule = |check: &Value| check["rule"].as_bool().unwrap_or(check["hard"] == true);
-    criteria.is_some_and(|criteria| !criteria.is_empty()) || checks.any(is_rule)
-}
-
 /// The verdict, and how good what was judged is.
 pub(super) fn quality(bundle: &Value) -> String {
     let quality = &bundle["quality"];
@@ -246,6 +222,8 @@ pub(super) fn quality(bundle: &Value) -> String {
         " for what was judged"
     };
     lines.push(match number("score") {
+        // A score is of something.
+        _ if quality["made"] == false => "quality  no score, as nothing was made".to_owned(),
         Some(score) => {
             let score = share::score(score, wanted);
             let wanted = share::exact(wanted);
