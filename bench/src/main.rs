@@ -4,7 +4,9 @@
 mod compare;
 mod crash;
 mod kills;
+mod pages;
 mod program;
+mod rights;
 mod table;
 
 use std::process::ExitCode;
@@ -38,6 +40,14 @@ enum Command {
     Compare(compare::Settings),
     /// Measures tasks that one agent does for another, both with the SDK, on a hub of their own.
     Tasks(compare::tasks::Settings),
+    /// Measures what pages that are open cost a hub of their own, and how soon they are there.
+    ///
+    /// Exits with 1 if a goal is missed. Nothing else should run on the machine meanwhile.
+    Pages(pages::Settings),
+    /// Measures what rights cost each message and each call.
+    ///
+    /// Exits with 1 if a decision takes a microsecond or longer.
+    Rights(rights::Settings),
     /// Writes what one connection sends to all others: the floor of a comparison.
     #[command(hide = true)]
     Floor(compare::floor::Floor),
@@ -53,6 +63,8 @@ async fn main() -> ExitCode {
         Command::Kills(settings) => kills::run(settings).await,
         Command::Compare(settings) => compare::run(settings).await,
         Command::Tasks(settings) => compare::tasks::run(settings).await,
+        Command::Pages(settings) => pages::run(settings).await,
+        Command::Rights(settings) => rights::run(&settings),
         Command::Floor(floor) => compare::floor::run(&floor).await,
     };
     match result {

@@ -1,5 +1,7 @@
 //! Aggregates over rounds, and formatting of figures.
 
+use std::time::Duration;
+
 /// Median and range over all rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Spread {
@@ -32,6 +34,17 @@ fn middle_of(sorted: &[f64]) -> f64 {
         0 => f64::midpoint(sorted[half - 1], sorted[half]),
         _ => sorted[half],
     }
+}
+
+/// Milliseconds at a percentile of sorted latencies; the middle of two at the 50th.
+pub(super) fn percentile_ms(sorted: &[Duration], percent: usize) -> f64 {
+    if percent == 50 {
+        return middle(sorted.iter().map(Duration::as_secs_f64)) * 1e3;
+    }
+    let at = sorted.len().saturating_sub(1) * percent / 100;
+    sorted
+        .get(at)
+        .map_or(f64::NAN, |latency| latency.as_secs_f64() * 1e3)
 }
 
 /// A number with its significant digits.
@@ -79,5 +92,14 @@ mod tests {
             written,
             ["3.31 M", "297 k", "1234", "42.4", "1.23", "0.284", "–"]
         );
+    }
+
+    #[test]
+    fn percentiles_are_of_sorted_latencies() {
+        let ms = |n| Duration::from_millis(n);
+        let sorted: Vec<Duration> = (1..=100).map(ms).collect();
+        assert_eq!(percentile_ms(&sorted, 50), 50.5);
+        assert_eq!(percentile_ms(&sorted, 99), 99.0);
+        assert!(percentile_ms(&[], 99).is_nan());
     }
 }

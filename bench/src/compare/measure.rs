@@ -159,7 +159,7 @@ async fn drive(load: Load, mut publisher: Publisher, tally: Arc<Tally>) -> anyho
         }
         return Ok(());
     }
-    let is_hub = matches!(load.system, System::HubMemory | System::HubSynced);
+    let is_hub = matches!(load.system.plain(), System::HubMemory | System::HubSynced);
     loop {
         let published = publisher.published();
         let unanswered = published.saturating_sub(tally.acknowledgements());

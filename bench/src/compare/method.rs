@@ -30,6 +30,9 @@ pub(super) fn described(rounds: u32, length: Duration) -> Vec<String> {
          acknowledge each delivery. JetStream has a stream in its file store, which syncs every two minutes, and ordered push consumers, \
          which acknowledge nothing. Redis keeps nothing on disk."
             .to_owned(),
+        "A namespace beside another one publishes 200 messages a second to itself, synced. Its neighbour asks for twice what its quotas allow (400 publishes a \
+         second, 20 streams, 100 open tasks). Both are measured four times in turn on one hub, with the neighbour and without."
+            .to_owned(),
         "The Go client is grpc-go, which decodes each event. A stuck subscriber answers pings and reads nothing of its stream; with one of them, \
          the latency of 999 others is taken at 20 publishes a second, and 1,000 of them are sent 200 a second until the hub has cut them off. \
          The 10,000 agents have a connection, a card and a subscription each. `agenthub up` begins in an empty folder, and is the `dist` build where \
@@ -55,6 +58,13 @@ pub(super) fn described(rounds: u32, length: Duration) -> Vec<String> {
         "Workflows are measured on `agenthub up` with its log and its journal synced, as agents (`--workflows`) that a client delegates to. Each step asks \
          an agent of the SDK that answers at once. A step's time is that of a run of 20 steps, from its delegation to its outcome, divided by 20. In \
          Restate a handler in JavaScript calls another one three times, each call stored."
+            .to_owned(),
+        "Steps over Kafka go over a real one of one node on the same machine (`--kafka`), with claim checks in a folder, synced, and one bridge as it is by \
+         default, with 100 tasks at work. The agent over HTTP and the reader of results are in the process of the clients. From a response to its \
+         published result is the time from the moment before the agent's answer is written to its connection to that at which the reader has the \
+         result from Kafka: what is meant, and more. One at a time are 400 calls; for 100 answers at once the agent holds its answers until it has 100 \
+         requests, 20 times. Short calls/s are of 20,000 calls, 400 of which have no result at a time; the CPU time is the bridge's. A step's time is that of a \
+         run of 20 steps on `agenthub up`, divided by 20, and has the agent's in it."
             .to_owned(),
         "The server's CPU time is the time on a CPU of all its threads (`/proc/PID/task/*/schedstat`). A measurement during which others used more \
          than 60 % of the machine is repeated once, and the quieter one counts."

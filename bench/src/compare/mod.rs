@@ -7,6 +7,7 @@
 //! page with all results.
 
 mod ceilings;
+mod certificates;
 mod chart;
 mod document;
 mod figures;
@@ -20,7 +21,7 @@ mod programs;
 mod report;
 mod rows;
 mod scene;
-mod server;
+pub(crate) mod server;
 mod side_by_side;
 mod system;
 mod tally;
@@ -29,7 +30,7 @@ mod trial;
 mod versions;
 mod wire;
 
-use std::{path::PathBuf, time::Duration};
+use std::{env, path::PathBuf, time::Duration};
 
 use anyhow::bail;
 use clap::Args;
@@ -50,6 +51,9 @@ use self::{
 
 /// Table of tasks, and prefix of its rows.
 const TASKS: &str = "tasks";
+
+/// Variable with the servers of Kafka.
+const KAFKA: &str = "AGENTHUB_KAFKA";
 
 /// Duration of a measurement with `--quick`.
 const QUICK: Duration = Duration::from_millis(250);
@@ -73,6 +77,9 @@ pub(crate) struct Settings {
     /// workspace around the current folder]
     #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "only"])]
     output: Option<PathBuf>,
+    /// Servers of a real Kafka for the rows over it, which are left out without one [default: AGENTHUB_KAFKA]
+    #[arg(long, value_name = "HOST:PORT")]
+    kafka: Option<String>,
     /// Ends with one line of JSON
     #[arg(long)]
     json: bool,
@@ -110,7 +117,11 @@ pub(crate) async fn run(settings: Settings) -> anyhow::Result<bool> {
         true => (1, QUICK),
         false => (settings.rounds, Duration::from_millis(settings.length)),
     };
-    let stage = Stage::new(programs, length)?;
+    let kafka = settings.kafka.clone().or_else(|| env::var(KAFKA).ok());
+    if kafka.is_none() {
+        eprintln!("no Kafka is named with --kafka or {KAFKA}: the rows over it are left out");
+    }
+    let stage = Stage::new(programs, length)?.with_kafka(kafka);
     let found = measured(&settings, rounds, &stage).await?;
     println!("{}", found.report.table());
     if settings.is_wanted(TASKS) {

@@ -8,6 +8,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use clap::Args;
 
+use super::certificates::Certificates;
 use crate::program;
 
 /// Explicit paths of programs.
@@ -31,6 +32,7 @@ pub(super) struct Programs {
     pub(super) go: Option<PathBuf>,
     /// Path of this program, which contains the floor's server.
     pub(super) own: PathBuf,
+    pub(super) certificates: Certificates,
 }
 
 impl Programs {
@@ -38,7 +40,7 @@ impl Programs {
     ///
     /// # Errors
     ///
-    /// The hub is missing, or a given NATS server is.
+    /// The hub is missing or makes no certificates, or a given NATS server is missing.
     pub(super) fn find(named: &ProgramPaths) -> anyhow::Result<Self> {
         let own = env::current_exe().context("where this program is")?;
         if let Some(nats) = named.nats_binary.as_ref().filter(|p| !p.is_file()) {
@@ -47,8 +49,10 @@ impl Programs {
                 nats.display()
             );
         }
+        let hub = program::find(named.hub_binary.as_deref())?;
         Ok(Self {
-            hub: program::find(named.hub_binary.as_deref())?,
+            certificates: Certificates::make(&hub)?,
+            hub,
             nats: named.nats_binary.clone().or_else(|| found("nats-server")),
             redis: found("redis-server"),
             go: found("go"),

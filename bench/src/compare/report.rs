@@ -293,7 +293,7 @@ mod tests {
         }
         let shown = report.fan_outs();
         let names: Vec<&str> = shown.iter().map(|f| f.name.as_str()).collect();
-        assert_eq!((names.len(), names[0]), (9, "256 B, memory, 1→1"));
-        assert_eq!(shown[8].against, "JetStream (file)");
+        assert_eq!((names.len(), names[0]), (12, "256 B, memory, 1→1"));
+        assert_eq!(shown[11].against, "JetStream (file)");
     }
 }

@@ -22,7 +22,7 @@ const AGAIN: Duration = Duration::from_millis(2);
 
 /// A running server, killed on drop.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(crate) struct Server {
     child: Child,
     address: SocketAddr,
     /// Time from its start until it listened.
@@ -35,7 +35,7 @@ impl Server {
     /// # Errors
     ///
     /// It cannot be started, ends, or does not listen in time; with the end of its output.
-    pub(super) async fn start(
+    pub(crate) async fn start(
         mut command: Command,
         address: SocketAddr,
         folder: &Path,
@@ -70,7 +70,7 @@ impl Server {
         Ok(server)
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
@@ -79,7 +79,7 @@ impl Server {
     /// # Errors
     ///
     /// It has ended.
-    pub(super) fn cpu(&self) -> anyhow::Result<Duration> {
+    pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {
         cpu_of(self.child.id())
     }
 
@@ -88,7 +88,7 @@ impl Server {
     /// # Errors
     ///
     /// It has ended.
-    pub(super) fn memory(&self) -> anyhow::Result<u64> {
+    pub(crate) fn memory(&self) -> anyhow::Result<u64> {
         memory_of(self.child.id())
     }
 }

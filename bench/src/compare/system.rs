@@ -15,8 +15,12 @@ pub(super) enum System {
     HubMemory,
     /// The hub that answers a publish once it is on the disk.
     HubSynced,
+    /// The hub without a disk, with TLS.
+    HubTls,
     /// NATS without JetStream.
     NatsCore,
+    /// The same with TLS.
+    NatsTls,
     /// NATS JetStream with its file store, which syncs at intervals.
     JetStream,
     /// Redis PUBLISH and SUBSCRIBE.
@@ -43,7 +47,9 @@ impl System {
         match self {
             Self::HubMemory => "AgentHub (memory)",
             Self::HubSynced => "AgentHub (synced)",
+            Self::HubTls => "AgentHub (TLS)",
             Self::NatsCore => "NATS core",
+            Self::NatsTls => "NATS core (TLS)",
             Self::JetStream => "JetStream (file)",
             Self::RedisPubSub => "Redis pub/sub",
             Self::RedisStreams => "Redis streams",
@@ -51,11 +57,25 @@ impl System {
         }
     }
 
+    /// The system that is the same but for TLS.
+    pub(super) fn plain(self) -> Self {
+        match self {
+            Self::HubTls => Self::HubMemory,
+            Self::NatsTls => Self::NatsCore,
+            system => system,
+        }
+    }
+
+    /// True if clients speak TLS with it.
+    pub(super) fn is_tls(self) -> bool {
+        self != self.plain()
+    }
+
     /// True if its program is available.
     pub(super) fn is_here(self, programs: &Programs) -> bool {
         match self {
-            Self::HubMemory | Self::HubSynced | Self::Floor => true,
-            Self::NatsCore | Self::JetStream => programs.nats.is_some(),
+            Self::HubMemory | Self::HubSynced | Self::HubTls | Self::Floor => true,
+            Self::NatsCore | Self::NatsTls | Self::JetStream => programs.nats.is_some(),
             Self::RedisPubSub | Self::RedisStreams => programs.redis.is_some(),
         }
     }
@@ -69,10 +89,17 @@ impl System {
         let address = free()?;
         let port = address.port().to_string();
         let command = match self {
-            Self::HubMemory | Self::HubSynced => self.hub(programs, folder, address, "127.0.0.1:0"),
-            Self::NatsCore | Self::JetStream => {
+            Self::HubMemory | Self::HubSynced | Self::HubTls => {
+                self.hub(programs, folder, address, "127.0.0.1:0")
+            }
+            Self::NatsCore | Self::NatsTls | Self::JetStream => {
                 let mut nats = Command::new(programs.nats.as_deref().unwrap_or(Path::new("")));
                 nats.args(["-a", "127.0.0.1", "-p", &port]);
+                if self == Self::NatsTls {
+                    let [cert, key] = programs.certificates.server();
+                    nats.arg("--tls").arg("--tlscert").arg(cert);
+                    nats.arg("--tlskey").arg(key);
+                }
                 if self == Self::JetStream {
                     nats.arg("-js").arg("-sd").arg(folder.join("data"));
                 }
@@ -111,6 +138,10 @@ impl System {
             Self::HubSynced => hub.arg("--data").arg(folder.join("data")),
             _ => hub.arg("--ephemeral"),
         };
+        if self == Self::HubTls {
+            let [cert, key] = programs.certificates.server();
+            hub.arg("--tls-cert").arg(cert).arg("--tls-key").arg(key);
+        }
         hub
     }
 }

@@ -6,19 +6,28 @@ use agenthub_sdk::proto::{
     agenthub::{AgentFrame, Heartbeat, Hello},
     grpc::{MessageBuffer, framed},
     http2,
+    socket::{HubAddress, connect},
+    tls::ClientTls,
 };
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use h2::{RecvStream, SendStream, client};
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpSocket, TcpStream},
     time::interval,
 };
 use tokio_util::task::AbortOnDropHandle;
-use tonic::codegen::http::Request;
+use tonic::{
+    Code, Status,
+    codegen::http::{HeaderMap, Request},
+};
 
 /// Heartbeat interval: the hub disconnects a silent peer after 10 s.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(3);
+
+/// Timeout of a connection with TLS.
+const LONGEST: Duration = Duration::from_secs(30);
 
 /// Kernel buffer of a slow peer, in bytes.
 const SMALL: u32 = 4096;
@@ -58,6 +67,25 @@ impl Link {
             }
         };
         stream.set_nodelay(true)?;
+        Self::over(stream, hub, hello, room).await
+    }
+
+    /// The same with TLS and this process's certificate.
+    ///
+    /// # Errors
+    ///
+    /// The hub refuses it.
+    pub(super) async fn open_secured(hub: SocketAddr, hello: Hello) -> anyhow::Result<Self> {
+        let address = HubAddress::parse(&format!("https://{hub}")).map_err(anyhow::Error::msg)?;
+        let stream = connect(&address, ClientTls::of_process(), LONGEST).await;
+        let stream = stream.map_err(anyhow::Error::from_boxed)?.into_inner();
+        Self::over(stream, hub, hello, Room::Wide).await
+    }
+
+    async fn over<S>(stream: S, hub: SocketAddr, hello: Hello, room: Room) -> anyhow::Result<Self>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
         let mut builder = client::Builder::new();
         if room == Room::Wide {
             builder.initial_window_size(http2::STREAM_WINDOW);
@@ -80,9 +108,11 @@ impl Link {
             ..AgentFrame::default()
         };
         to_hub.send_data(framed(&first), false)?;
+        let response = response.await?;
+        check(response.headers())?;
         let mut link = Self {
             to_hub,
-            from_hub: response.await?.into_body(),
+            from_hub: response.into_body(),
             buffer: MessageBuffer::default(),
             _connection: connection,
         };
@@ -101,6 +131,9 @@ impl Link {
                 return Ok(message);
             }
             let Some(data) = self.from_hub.data().await else {
+                if let Some(trailers) = self.from_hub.trailers().await? {
+                    check(&trailers)?;
+                }
                 bail!("the hub has ended the stream");
             };
             let data = data?;
@@ -136,6 +169,14 @@ impl Link {
             heartbeat: Some(Heartbeat {}),
             ..AgentFrame::default()
         })
+    }
+}
+
+/// Checks the status of a call, if it is there already.
+fn check(headers: &HeaderMap) -> anyhow::Result<()> {
+    match Status::from_header_map(headers) {
+        Some(status) if status.code() != Code::Ok => Err(status.into()),
+        _ => Ok(()),
     }
 }
 

@@ -3,7 +3,9 @@
 mod a2a;
 mod arrivals;
 mod crowd;
+mod kafka;
 mod link;
+mod neighbours;
 mod older;
 mod peers;
 mod scale;
@@ -42,8 +44,12 @@ pub(super) enum Scene {
     OneStuck,
     /// None of many subscribers reads.
     AllStuck,
+    /// A namespace beside another one at its limits.
+    Neighbours,
     /// Many agents connect at once: their number, time and memory.
     Arrivals,
+    /// Many agents connect at once, each with a certificate: their number and time.
+    SecureArrivals,
     /// A fan-out over many topics, and over few.
     Topics,
     /// A fan-out beside many registered agents, and beside few.
@@ -66,6 +72,10 @@ pub(super) enum Scene {
     WorkflowSteps,
     /// Workflows beside the same chain in Restate.
     WorkflowsBesideRestate,
+    /// Calls of a bridge: from the agent's answer to the published result, and per second.
+    KafkaBridge,
+    /// Steps of workflows over Kafka, one at a time.
+    KafkaSteps,
 }
 
 impl Scene {
@@ -75,6 +85,7 @@ impl Scene {
             Self::Binary | Self::EndedTasks => 1,
             Self::AllStuck
             | Self::Arrivals
+            | Self::SecureArrivals
             | Self::Agents
             | Self::A2aStreams
             | Self::WorkflowSteps => 3,
@@ -93,7 +104,9 @@ impl Scene {
             Self::OlderStreams => older::streams(stage).await,
             Self::OneStuck => stuck::one(stage).await.map(Some),
             Self::AllStuck => stuck::all(stage).await.map(Some),
+            Self::Neighbours => neighbours::play(stage).await.map(Some),
             Self::Arrivals => arrivals::play(stage).await,
+            Self::SecureArrivals => arrivals::secure(stage).await,
             Self::Topics => scale::topics(stage).await.map(Some),
             Self::Agents => scale::agents(stage).await.map(Some),
             Self::Up => start::up(stage).await.map(Some),
@@ -105,6 +118,8 @@ impl Scene {
             Self::A2aStreams => a2a::streams(stage).await,
             Self::WorkflowSteps => workflows::steps(stage).await.map(Some),
             Self::WorkflowsBesideRestate => workflows::beside_restate(stage).await,
+            Self::KafkaBridge => kafka::bridge(stage).await,
+            Self::KafkaSteps => kafka::steps(stage).await,
         }
     }
 }
@@ -115,6 +130,8 @@ pub(super) struct Stage {
     pub(super) programs: Programs,
     /// Duration of a measurement.
     pub(super) length: Duration,
+    /// Servers of a real Kafka.
+    kafka: Option<String>,
     /// Deleted on drop.
     folder: TempDir,
     /// The Go client, once built.
@@ -131,6 +148,7 @@ impl Stage {
         Ok(Self {
             programs,
             length,
+            kafka: None,
             folder: tempfile::Builder::new()
                 .prefix("agenthub-compare-")
                 .tempdir_in(env::temp_dir())
@@ -140,9 +158,27 @@ impl Stage {
         })
     }
 
+    /// The same with a Kafka, if there is one.
+    pub(super) fn with_kafka(self, kafka: Option<String>) -> Self {
+        Self { kafka, ..self }
+    }
+
     /// True with `--quick`.
     pub(super) fn is_quick(&self) -> bool {
         self.length <= QUICK
+    }
+
+    /// A count of what is measured, a tenth of it with `--quick`.
+    pub(super) fn few(&self, count: u64) -> u64 {
+        match self.is_quick() {
+            true => count.div_ceil(10),
+            false => count,
+        }
+    }
+
+    /// The servers of a real Kafka, if they are named.
+    pub(super) fn kafka(&self) -> Option<&str> {
+        self.kafka.as_deref()
     }
 
     /// A folder for a server, deleted on drop.

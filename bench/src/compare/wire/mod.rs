@@ -34,7 +34,7 @@ pub(super) enum Client {
 impl Client {
     /// Display name.
     pub(super) fn name(self, system: System) -> &'static str {
-        match (self, system) {
+        match (self, system.plain()) {
             (Self::Real, System::HubMemory | System::HubSynced) => "tonic",
             (Self::Real, System::NatsCore | System::JetStream) => "async-nats",
             _ => "one that counts",
@@ -86,20 +86,24 @@ pub(super) async fn subscribe(
     tally: &Arc<Tally>,
     readers: &mut Readers,
 ) -> anyhow::Result<()> {
+    let is_tls = system.is_tls();
+    let system = system.plain();
     for number in 0..count {
         let tally = Arc::clone(tally);
         match (system, client) {
             (System::HubMemory | System::HubSynced, _) => {
                 let deliveries = Deliveries::new(system == System::HubSynced, tally);
                 match client {
-                    Client::Real => grpc::subscribe(server, number, deliveries, readers).await?,
+                    Client::Real => {
+                        grpc::subscribe((server, is_tls), number, deliveries, readers).await?;
+                    }
                     Client::Counting => {
                         http2::subscribe(server, number, deliveries, readers).await?;
                     }
                 }
             }
             (System::NatsCore, Client::Real) => {
-                nats_client::subscribe(server, tally, readers).await?;
+                nats_client::subscribe((server, is_tls), tally, readers).await?;
             }
             (System::NatsCore, Client::Counting) => nats::subscribe(server, tally, readers).await?,
             (System::JetStream, Client::Real) => {
@@ -111,6 +115,7 @@ pub(super) async fn subscribe(
             (System::RedisPubSub, _) => redis::subscribe(server, tally, readers).await?,
             (System::RedisStreams, _) => redis::read(server, tally, readers).await?,
             (System::Floor, _) => tcp::subscribe(server, tally, readers).await?,
+            (System::HubTls | System::NatsTls, _) => unreachable!("these are no plain systems"),
         }
     }
     Ok(())
@@ -130,14 +135,18 @@ impl Publisher {
         readers: &mut Readers,
     ) -> anyhow::Result<Self> {
         let tally = Arc::clone(tally);
+        let is_tls = system.is_tls();
+        let system = system.plain();
         let out = match (system, client) {
             (System::HubMemory | System::HubSynced, Client::Counting) => {
                 Out::Http2(http2::publisher(server, tally, readers).await?)
             }
             (System::HubMemory | System::HubSynced, Client::Real) => {
-                Out::Grpc(grpc::publisher(server, tally, readers).await?)
+                Out::Grpc(grpc::publisher((server, is_tls), tally, readers).await?)
             }
-            (System::NatsCore, Client::Real) => Out::Nats(nats_client::publisher(server).await?),
+            (System::NatsCore, Client::Real) => {
+                Out::Nats(nats_client::publisher((server, is_tls)).await?)
+            }
             (System::NatsCore, Client::Counting) => {
                 Out::Tcp(nats::publisher(server, tally, readers).await?)
             }
@@ -151,6 +160,7 @@ impl Publisher {
                 Out::Tcp(redis::publisher(server, tally, readers).await?)
             }
             (System::Floor, _) => Out::Tcp(tcp::publisher(server).await?),
+            (System::HubTls | System::NatsTls, _) => unreachable!("these are no plain systems"),
         };
         let template = match system {
             System::HubMemory => hub::template(text_bytes, false),
@@ -194,6 +204,9 @@ impl Publisher {
                 (_, System::RedisPubSub) => redis::publish_frame(message, &mut self.buffer),
                 (_, System::RedisStreams) => redis::add_frame(message, &mut self.buffer),
                 (_, System::Floor) => tcp::frame(message, &mut self.buffer),
+                (_, System::HubTls | System::NatsTls) => {
+                    unreachable!("these are no plain systems")
+                }
             }
         }
         self.next += count;

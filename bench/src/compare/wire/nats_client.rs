@@ -5,6 +5,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
+use agenthub_sdk::proto::tls::ClientTls;
 use anyhow::{Context as _, bail};
 use async_nats::{
     Client, ConnectOptions, Message, RequestErrorKind, Subject,
@@ -43,8 +44,8 @@ const DELIVERIES: &str = "deliveries";
 const KEPT: i64 = 1_000_000;
 
 /// A connection that publishes, and has no replies.
-pub(super) async fn publisher(server: SocketAddr) -> anyhow::Result<Client> {
-    connect(server).await
+pub(super) async fn publisher(server: (SocketAddr, bool)) -> anyhow::Result<Client> {
+    connected(server).await
 }
 
 /// Publishes one message, written when the connection permits.
@@ -55,11 +56,11 @@ pub(super) async fn publish(client: &Client, message: &[u8]) -> anyhow::Result<(
 
 /// Starts a subscriber of NATS core; reads from the return on.
 pub(super) async fn subscribe(
-    server: SocketAddr,
+    server: (SocketAddr, bool),
     tally: Arc<Tally>,
     readers: &mut Readers,
 ) -> anyhow::Result<()> {
-    let client = connect(server).await?;
+    let client = connected(server).await?;
     let messages = client.subscribe(Subject::from_static(TOPIC)).await?;
     is_handled(&client).await?;
     readers.spawn(count(messages, client, tally));
@@ -141,13 +142,24 @@ pub(super) async fn consume(
 
 /// A connection with the settings that measured best.
 pub(in crate::compare) async fn connect(server: SocketAddr) -> anyhow::Result<Client> {
-    let options = ConnectOptions::new()
+    connected((server, false)).await
+}
+
+/// The same with a server that may speak TLS.
+async fn connected((server, is_tls): (SocketAddr, bool)) -> anyhow::Result<Client> {
+    let mut options = ConnectOptions::new()
         .client_capacity(UNWRITTEN)
         .subscription_capacity(UNREAD)
         .read_buffer_capacity(READ)
         .skip_subject_validation(true)
         // A server that is gone does not come back.
         .max_reconnects(1);
+    if is_tls {
+        options = options.require_tls(true);
+        if let [Some(ca), ..] = ClientTls::of_process().files() {
+            options = options.add_root_certificates(ca.clone());
+        }
+    }
     Ok(options.connect(server.to_string()).await?)
 }
 

@@ -14,7 +14,7 @@ use super::{
     place::Place,
 };
 use crate::compare::{
-    figures::middle,
+    figures::percentile_ms,
     measure::watch,
     pacer::Pacer,
     report::{Ratio, Sample},
@@ -144,29 +144,4 @@ async fn latencies(caller: &Caller, calls: u32) -> anyhow::Result<Vec<Duration>>
     }
     took.sort_unstable();
     Ok(took)
-}
-
-/// Milliseconds at a percentile of sorted latencies; the middle of two at the 50th.
-fn percentile_ms(sorted: &[Duration], percent: usize) -> f64 {
-    if percent == 50 {
-        return middle(sorted.iter().map(Duration::as_secs_f64)) * 1e3;
-    }
-    let at = sorted.len().saturating_sub(1) * percent / 100;
-    sorted
-        .get(at)
-        .map_or(f64::NAN, |latency| latency.as_secs_f64() * 1e3)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_of_sorted_latencies() {
-        let ms = |n| Duration::from_millis(n);
-        let sorted: Vec<Duration> = (1..=100).map(ms).collect();
-        assert_eq!(percentile_ms(&sorted, 50), 50.5);
-        assert_eq!(percentile_ms(&sorted, 99), 99.0);
-        assert!(percentile_ms(&[], 99).is_nan());
-    }
 }

@@ -37,10 +37,10 @@ const BESIDE: [usize; 2] = [1, 64];
 /// The time of a step, one at a time; steps per second; and the CPU time of a run beside many others, as a multiple of that of one alone.
 pub(super) async fn steps(stage: &Stage) -> anyhow::Result<Vec<Ratio>> {
     let place = Place::start(stage, [LONG, SHORT]).await?;
-    let alone = place.measure(LONG, 1, few(stage, 50)).await?;
-    let busy = place.measure(LONG, AT_ONCE, few(stage, 500)).await?;
-    let one = place.measure(SHORT, 1, few(stage, 200)).await?;
-    let many = place.measure(SHORT, MANY, few(stage, 3_000)).await?;
+    let alone = place.measure(LONG, 1, stage.few(50)).await?;
+    let busy = place.measure(LONG, AT_ONCE, stage.few(500)).await?;
+    let one = place.measure(SHORT, 1, stage.few(200)).await?;
+    let many = place.measure(SHORT, MANY, stage.few(3_000)).await?;
     place.stop().await;
     let per_step = 1e3 / f64::from(LONG);
     Ok(vec![
@@ -69,7 +69,7 @@ pub(super) async fn beside_restate(stage: &Stage) -> anyhow::Result<Option<Vec<R
     };
     let mut ratios = Vec::new();
     for at_once in BESIDE {
-        let count = few(stage, 100 + 20 * at_once as u64);
+        let count = stage.few(100 + 20 * at_once as u64);
         let folder = stage.folder()?;
         let (server, service) = RestateService::start(program, folder.path()).await?;
         let other = measure(&server, &service.chain(), at_once, count).await?;
@@ -87,12 +87,4 @@ pub(super) async fn beside_restate(stage: &Stage) -> anyhow::Result<Option<Vec<R
         });
     }
     Ok(Some(ratios))
-}
-
-/// A number of runs, a tenth of it with `--quick`.
-fn few(stage: &Stage, runs: u64) -> u64 {
-    match stage.is_quick() {
-        true => runs.div_ceil(10),
-        false => runs,
-    }
 }
