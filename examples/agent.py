@@ -1,9 +1,12 @@
 """An agent in Python over plain gRPC: it counts the words of what it is asked. `docs/AGENTS.md` goes through it step by step.
 
     python examples/agent.py 127.0.0.1:50051
+    python examples/agent.py hub.example:50051 --ca ca.pem --token-file words.token
 """
 
+import argparse
 import itertools
+import pathlib
 import queue
 import sys
 import threading
@@ -73,7 +76,22 @@ def answer(event, sequence):
     )
 
 
-def serve(address):
+def connect_to(hub):
+    """The channel, with TLS if there is a CA."""
+    if hub.ca is None:
+        return grpc.insecure_channel(hub.address)
+    return grpc.secure_channel(hub.address, grpc.ssl_channel_credentials(pathlib.Path(hub.ca).read_bytes()))
+
+
+def shown(hub):
+    """What calls show of who makes them."""
+    if hub.token_file is None:
+        return []
+    token = pathlib.Path(hub.token_file).read_text(encoding="utf-8").strip()
+    return [("authorization", f"Bearer {token}")]
+
+
+def serve(to):
     """Serves until the connection breaks."""
     frames = queue.SimpleQueue()
     frames.put(hello())
@@ -85,8 +103,8 @@ def serve(address):
 
     sequence = itertools.count(1)
     try:
-        with grpc.insecure_channel(address) as channel:
-            for frame in hub.AgentHubStub(channel).Connect(iter(frames.get, None)):
+        with connect_to(to) as channel:
+            for frame in hub.AgentHubStub(channel).Connect(iter(frames.get, None), metadata=shown(to)):
                 if frame.HasField("welcome"):
                     print("connected", flush=True)
                     interval = frame.welcome.heartbeat_interval.ToTimedelta().total_seconds()
@@ -107,9 +125,14 @@ def serve(address):
 
 
 def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("address", help="the hub's address of gRPC, HOST:PORT")
+    parser.add_argument("--ca", help="file of the CA of the hub's certificate: the hub speaks TLS")
+    parser.add_argument("--token-file", help="file of the token by which the hub knows this agent")
+    to = parser.parse_args()
     while True:
         try:
-            serve(sys.argv[1])
+            serve(to)
         except grpc.RpcError as error:
             print(error.code().name, error.details(), file=sys.stderr)
         time.sleep(1)

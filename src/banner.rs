@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use agenthub_terminal::calls::hub_flag;
 use serde_json::{Value, json};
 
-use crate::{logging::Target, model, settings::Model};
+use crate::{logging::Target, model, reaching::Reaching, settings::Model};
 
 /// Content of the banner.
 #[derive(Clone, Debug)]
@@ -16,6 +16,8 @@ pub(crate) struct Banner {
     pub(crate) http: SocketAddr,
     /// The address for programs on this machine.
     pub(crate) url: String,
+    /// Further flags that they need to reach it.
+    pub(crate) reaching: Reaching,
     /// Without it there is no Cortex here.
     pub(crate) model: Option<Model>,
     /// The agents that run in this process.
@@ -49,7 +51,13 @@ impl Banner {
             String::new(),
             format!("  gRPC    {}", self.grpc),
             format!(
-                "  HTTP    http://{}   /health /ready /metrics{docs}",
+                "  HTTP    {}://{}   /health /ready /metrics{docs}",
+                self.scheme(),
+                self.http
+            ),
+            format!(
+                "  page    {}://{}/   to look at it in a browser",
+                self.scheme(),
                 self.http
             ),
         ];
@@ -93,7 +101,7 @@ impl Banner {
 
     fn suggestions(&self) -> Vec<String> {
         let program = &self.program;
-        let hub = hub_flag(&self.url);
+        let hub = format!("{}{}", hub_flag(&self.url), self.reaching.flags());
         let mut lines = Vec::new();
         match self.model {
             Some(_) => lines.push(format!("{program} agent echo --name agent_echo2{hub}")),
@@ -103,9 +111,19 @@ impl Banner {
             }
         }
         lines.push(format!("{program} chat{hub}"));
-        let address = self.url.trim_start_matches("http://");
-        lines.push(format!("grpcurl -plaintext {address} list"));
+        let address = self
+            .url
+            .split_once("://")
+            .map_or("", |(_, address)| address);
+        lines.push(format!("grpcurl{} {address} list", self.reaching.grpcurl()));
         lines
+    }
+
+    /// The scheme of both addresses.
+    fn scheme(&self) -> &str {
+        self.url
+            .split_once("://")
+            .map_or("http", |(scheme, _)| scheme)
     }
 
     /// The one line for programs.
@@ -144,6 +162,7 @@ mod tests {
             grpc: "127.0.0.1:50051".parse().expect("an address"),
             http: "127.0.0.1:8080".parse().expect("an address"),
             url: "http://127.0.0.1:50051".to_owned(),
+            reaching: Reaching::default(),
             model: Some(offline()),
             agents: vec!["cortex".to_owned(), "agent_echo".to_owned()],
             data: Some("./.agenthub".into()),
@@ -174,6 +193,22 @@ mod tests {
             ..banner()
         };
         check("a_hub_alone_elsewhere", &hub);
+    }
+
+    /// Issue 25: every command works with TLS and a token as without.
+    #[test]
+    fn suggestions_for_a_hub_with_tls_and_tokens_have_all_they_take() {
+        let guarded = Banner {
+            url: "https://127.0.0.1:50051".to_owned(),
+            reaching: Reaching {
+                ca: Some("certs/ca.pem".to_owned()),
+                certificate: Some(["certs/client.pem".into(), "certs/client.key".into()]),
+                needs_token: true,
+            },
+            talk: Talk::Elsewhere,
+            ..banner()
+        };
+        check("a_hub_with_tls_and_tokens", &guarded);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! On a terminal the `editor` has the screen while the user writes, and the `screen` while a turn is watched.
 
 mod ahead;
+mod attached;
 mod command;
 mod editor;
 mod elsewhere;

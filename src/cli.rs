@@ -1,14 +1,22 @@
 //! The command line.
 
+mod access;
 mod agent;
 mod agents;
+mod audit;
 mod bridge;
+mod certs;
+mod connect;
+mod context;
 mod cortex;
 mod executor;
 mod kafka;
 mod layers;
 mod log;
 mod mcp;
+mod metrics;
+mod namespaces;
+mod run;
 mod runs;
 mod sop;
 mod workflow;
@@ -19,23 +27,31 @@ use agenthub_a2a::cli::A2a;
 use agenthub_sop::cli::Sop;
 use agenthub_terminal::{
     commands::{Mailboxes, Publish, Tasks},
-    flags::{Folder, Hub, Json, Keep, Model, Serve},
+    flags::{ClientTls, Folder, Hub, Json, Keep, Model, Serve},
 };
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use access::{AccessCommand, Explain, Issue, Tokens};
 pub(crate) use agent::{Agent, Place, Specialised, Thinking};
 pub(crate) use agents::Agents;
+pub(crate) use audit::{Audit, Tail as AuditTail};
 pub(crate) use bridge::Bridge;
+pub(crate) use certs::{Certs, DevCerts};
+pub(crate) use connect::{Connect, ConnectKafka};
+pub(crate) use context::{AddContext, ContextCommand};
 pub(crate) use cortex::Cortex;
 pub(crate) use executor::{Executor, ExecutorCommand, Executors, MaxExecutors, ServeExecutors};
 pub(crate) use log::Log;
 pub(crate) use mcp::Mcp;
-pub(crate) use runs::{Answer, CortexAt, DisplayFlags, Form, IdempotencyKey, Limits, Run, Runs};
+pub(crate) use metrics::Metrics;
+pub(crate) use namespaces::{Namespaces, RemoveNamespace};
+pub(crate) use run::{CortexAt, DisplayFlags, IdempotencyKey, Limits, Run};
+pub(crate) use runs::{Answer, Form, Runs};
 pub(crate) use workflow::{Workflow, WorkflowRun, WorkflowServe};
 
 use self::{kafka::Kafka, layers::Layers};
-use crate::settings::Layer;
+use crate::settings::{ClientFiles, Layer};
 
 /// A hub where AI agents find each other, hand each other work and get answers back.
 #[derive(Debug, Parser)]
@@ -56,6 +72,26 @@ pub(crate) struct Global {
     /// The settings file [default: agenthub.toml, if there is one]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// The hub of this name, see `agenthub context`
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) hub_context: Option<String>,
+    #[command(flatten)]
+    client: ClientTls,
+    /// The file that holds the token with which hubs are called [default: the token of AGENTHUB_TOKEN, if there is one]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+}
+
+impl Global {
+    /// TLS of connections to a hub, as the flags say.
+    pub(crate) fn client(&self) -> ClientFiles {
+        let ClientTls { ca, cert, key } = &self.client;
+        ClientFiles {
+            ca: ca.clone(),
+            cert: cert.clone(),
+            key: key.clone(),
+        }
+    }
 }
 
 /// A command and its arguments.
@@ -87,6 +123,9 @@ pub(crate) enum Command {
     Executor(Box<Executor>),
     /// Carries steps of workflows from Kafka to agents over HTTP, and their answers back
     Bridge(Box<Bridge>),
+    /// Connects the hub with another system
+    #[command(subcommand)]
+    Connect(Connect),
     /// Serves the hub's agents as tools to any MCP client, over stdin and stdout or over HTTP
     Mcp(Mcp),
     /// Shows and asks agents elsewhere, over A2A
@@ -103,6 +142,24 @@ pub(crate) enum Command {
     /// Shows and moves mailboxes, and mail that was given up
     #[command(subcommand)]
     Mailboxes(Mailboxes),
+    /// Issues, shows and revokes the tokens by which a hub knows who calls
+    #[command(subcommand)]
+    Tokens(Tokens),
+    /// Adds, shows and removes namespaces, in which teams share a hub without seeing each other
+    #[command(subcommand)]
+    Namespaces(Namespaces),
+    /// Says who may do what, and by which rule
+    #[command(subcommand)]
+    Access(AccessCommand),
+    /// Shows and verifies the record of who did what, allowed or denied
+    #[command(subcommand)]
+    Audit(Audit),
+    /// Keeps hubs by name, and switches between them
+    #[command(subcommand)]
+    Context(ContextCommand),
+    /// Makes certificates to try TLS with
+    #[command(subcommand)]
+    Certs(Certs),
     /// Looks after the log of a hub
     #[command(subcommand)]
     Log(Log),
@@ -177,7 +234,11 @@ impl Cli {
             Command::Workflow(workflow) => workflow.layer(),
             Command::Executor(executor) => executor.layer(),
             Command::Bridge(bridge) => bridge.layer(),
+            Command::Connect(connect) => connect.layer(),
             Command::Mcp(mcp) => mcp.layer(),
+            Command::Tokens(tokens) => tokens.layer(),
+            Command::Namespaces(namespaces) => namespaces.layer(),
+            Command::Audit(audit) => audit.layer(),
             Command::Log(log) => Layer {
                 data: log.data().cloned(),
                 ..Layer::default()
@@ -188,6 +249,7 @@ impl Cli {
             },
         };
         layer.log.clone_from(&self.global.log);
+        layer.client = self.global.client();
         layer
     }
 }
@@ -205,11 +267,18 @@ impl Command {
             | Self::Workflow(_)
             | Self::Executor(_)
             | Self::Bridge(_)
+            | Self::Connect(_)
             | Self::Mcp(_)
             | Self::A2a(_)
+            | Self::Tokens(_)
+            | Self::Namespaces(_)
+            | Self::Audit(_)
             | Self::Log(_)
+            | Self::Context(_)
+            | Self::Certs(_)
             | Self::Completions { .. }
             | Self::Guard => None,
+            Self::Access(access) => Some(access.hub()),
             Self::Agents(agents) => Some(agents.hub()),
             Self::Chat(chat) => Some(&chat.hub),
             Self::Mailboxes(mailboxes) => Some(mailboxes.hub()),

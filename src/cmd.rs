@@ -1,19 +1,26 @@
 //! The commands, one file each; those that only ask a hub are in the terminal's room.
 
+mod access;
 mod agent;
 mod asking;
+mod audit;
 mod bridge;
 mod broker;
+mod certs;
 mod chat;
 pub(crate) mod completions;
-mod cortex;
+mod connect;
+pub(crate) mod context;
+pub(crate) mod cortex;
 mod executor;
 mod log;
 mod mcp;
+mod namespaces;
 mod place;
 mod run;
 mod runs;
 mod sop;
+mod tokens;
 mod up;
 mod workflow;
 
@@ -39,6 +46,7 @@ const MCP_LEVEL: &str = "info,rmcp=warn,rmcp::service=off";
 /// Runs a command. The exit code is only told where there is no error to print.
 pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<ExitCode> {
     let log = |default| logging::start(settings.log.as_deref(), default, &Target::Stderr);
+    settings.prices.set_for_process();
     match command {
         Command::Up(args) => return up::run(&args, &settings).await,
         Command::Chat(args) => return chat::run(args, &settings).await,
@@ -54,6 +62,10 @@ pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<
         Command::Bridge(args) => {
             log(SERVER_LEVEL)?;
             bridge::run(&args, &settings).await?;
+        }
+        Command::Connect(args) => {
+            log(SERVER_LEVEL)?;
+            connect::run(&args, &settings).await?;
         }
         Command::Cortex(args) => {
             log(SERVER_LEVEL)?;
@@ -95,10 +107,29 @@ pub(crate) async fn run(command: Command, settings: Settings) -> anyhow::Result<
             log(CLIENT_LEVEL)?;
             tasks::run(args, &settings.hub).await?;
         }
+        Command::Tokens(args) => {
+            log(CLIENT_LEVEL)?;
+            tokio::task::spawn_blocking(move || tokens::run(args, &settings)).await??;
+        }
+        Command::Namespaces(args) => {
+            log(CLIENT_LEVEL)?;
+            tokio::task::spawn_blocking(move || namespaces::run(args, &settings)).await??;
+        }
+        Command::Access(args) => {
+            log(CLIENT_LEVEL)?;
+            access::run(args, &settings).await?;
+        }
+        Command::Audit(args) => {
+            log(CLIENT_LEVEL)?;
+            return tokio::task::spawn_blocking(move || audit::run(&args, &settings)).await?;
+        }
         Command::Log(args) => {
             log(CLIENT_LEVEL)?;
             tokio::task::spawn_blocking(move || log::run(&args, &settings)).await??;
         }
+        Command::Certs(args) => certs::run(&args)?,
+        // It was run before, as it needs no settings.
+        Command::Context(_) => {}
         Command::Completions { shell } => completions::run(shell)?,
         Command::Guard => crate::guard::run(),
     }

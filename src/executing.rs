@@ -111,6 +111,14 @@ fn args(hub: &str, data: &Path, settings: &Settings) -> Vec<OsString> {
             args.extend([flag, value].map(Into::into));
         }
     }
+    for (flag, file) in settings.client.flags() {
+        if let Some(file) = file {
+            args.extend([flag.into(), file.into()]);
+        }
+    }
+    if let Some(file) = &settings.token_file {
+        args.extend(["--token-file".into(), file.into()]);
+    }
     if let Some(log) = &settings.log {
         args.extend(["--log", log].map(Into::into));
     }
@@ -127,6 +135,7 @@ mod tests {
             let settings = format!("log = 'debug'\n{more}");
             let mut settings = Settings::of_text(&settings).expect("settings");
             settings.config = config.map(Into::into);
+            settings.token_file = config.map(|_| "d/access/hub.token".into());
             let args = args("http://h:1", Path::new("d"), &settings);
             let args = args.iter().map(|arg| arg.to_string_lossy().into_owned());
             args.collect::<Vec<_>>().join(" ")
@@ -140,8 +149,15 @@ mod tests {
             "executor --hub http://h:1 --data d --kafka k:1 --claims file:///c --log debug"
         );
         assert_eq!(
+            of(
+                None,
+                "[client]\nca = 'ca.pem'\ncert = 'c.pem'\nkey = 'k.pem'"
+            ),
+            "executor --hub http://h:1 --data d --ca ca.pem --cert c.pem --key k.pem --log debug"
+        );
+        assert_eq!(
             of(Some("other.toml"), ""),
-            "executor --hub http://h:1 --data d --config other.toml --log debug"
+            "executor --hub http://h:1 --data d --config other.toml --token-file d/access/hub.token --log debug"
         );
     }
 }

@@ -3,7 +3,7 @@
 use std::{future::ready, net::SocketAddr, time::Duration};
 
 use agenthub_api::Hosts;
-use agenthub_broker::{Storage, listen, serve_http};
+use agenthub_broker::{Storage, Tls, listen, serve_http};
 use agenthub_terminal::{Listen, output};
 use anyhow::{Context, bail};
 use axum::Router;
@@ -25,7 +25,7 @@ pub(crate) struct Bound {
 pub(crate) struct HttpServer {
     address: SocketAddr,
     stop: CancellationToken,
-    serving: JoinHandle<std::io::Result<()>>,
+    serving: JoinHandle<()>,
 }
 
 impl Bound {
@@ -44,10 +44,25 @@ impl Bound {
     ///
     /// It is taken by somebody else, or is not this machine's.
     pub(crate) async fn bind_for(address: Listen, storage: &Storage) -> anyhow::Result<Self> {
+        Self::take("--http", address, storage).await
+    }
+
+    /// Takes an address that this flag names.
+    ///
+    /// # Errors
+    ///
+    /// See [`bind_for`](Self::bind_for).
+    pub(crate) async fn at(flag: &str, address: Listen) -> anyhow::Result<Self> {
+        Self::take(flag, address, &Storage::Memory).await
+    }
+
+    async fn take(flag: &str, address: Listen, storage: &Storage) -> anyhow::Result<Self> {
         let listener = agenthub_broker::bind(storage, || ready(listen(address.0)))
             .await
-            .with_context(|| cannot_listen("--http", address))?;
-        let address = listener.local_addr().context("the address of --http")?;
+            .with_context(|| cannot_listen(flag, address))?;
+        let address = listener
+            .local_addr()
+            .with_context(|| format!("the address of {flag}"))?;
         Ok(Self { listener, address })
     }
 
@@ -56,12 +71,12 @@ impl Bound {
         self.address
     }
 
-    /// Serves from here on.
-    pub(crate) fn serve(self, router: Router) -> HttpServer {
+    /// Serves from here on, with TLS if given.
+    pub(crate) fn serve(self, router: Router, tls: Option<Tls>) -> HttpServer {
         let stop = CancellationToken::new();
         HttpServer {
             address: self.address,
-            serving: serve_http(self.listener, router, stop.clone()),
+            serving: serve_http(self.listener, router, tls, stop.clone()),
             stop,
         }
     }
@@ -91,13 +106,27 @@ pub(crate) fn hosts(address: Listen) -> Hosts {
     }
 }
 
-/// Refuses an address that others reach, unless that is wanted; then it warns of it.
+/// Warns of tokens that other machines may see on their way to this address, which has no TLS.
+pub(crate) fn warn_of_plain_text(flag: &str, address: Listen, is_open: bool) {
+    if !address.0.ip().is_loopback() && !is_open {
+        output::alarm(&format!(
+            "WARNING: {flag} {address} is open to other machines without TLS: whoever sees that network sees tokens and messages."
+        ));
+    }
+}
+
+/// Refuses an address that others reach, unless callers need an identity, or that is wanted; then it warns of it.
 ///
 /// # Errors
 ///
-/// Others reach it, and that is not wanted.
-pub(crate) fn check(flag: &str, address: Listen, insecure: bool) -> anyhow::Result<()> {
-    if address.0.ip().is_loopback() {
+/// Others reach it, nobody's identity is checked, and that is not wanted.
+pub(crate) fn check(
+    flag: &str,
+    address: Listen,
+    insecure: bool,
+    is_open: bool,
+) -> anyhow::Result<()> {
+    if address.0.ip().is_loopback() || !is_open {
         return Ok(());
     }
     if insecure {
@@ -109,7 +138,8 @@ pub(crate) fn check(flag: &str, address: Listen, insecure: bool) -> anyhow::Resu
     }
     bail!(
         "{flag} {address} can be reached from other machines, and the hub does not check who calls: \
-         listen on 127.0.0.1, or add --insecure if everyone on that network may do everything"
+         issue a token first (agenthub tokens issue NAME --role admin), listen on 127.0.0.1, or add --insecure if everyone on that network may do \
+         everything"
     )
 }
 
@@ -127,15 +157,16 @@ mod tests {
 
     #[test]
     fn other_machines_are_let_in_only_on_purpose() {
-        let refused = |address: &str, insecure| {
+        let refused = |address: &str, insecure, is_open| {
             let address = address.parse().expect("an address");
-            check("--grpc", address, insecure).is_err()
+            check("--grpc", address, insecure, is_open).is_err()
         };
-        assert!(!refused("127.0.0.1:1", false));
-        assert!(!refused("[::1]:1", false));
-        assert!(refused("0.0.0.0:1", false));
-        assert!(refused("[::]:1", false));
-        assert!(refused("10.1.2.3:1", false));
-        assert!(!refused("0.0.0.0:1", true));
+        assert!(!refused("127.0.0.1:1", false, true));
+        assert!(!refused("[::1]:1", false, true));
+        assert!(refused("0.0.0.0:1", false, true));
+        assert!(refused("[::]:1", false, true));
+        assert!(refused("10.1.2.3:1", false, true));
+        assert!(!refused("0.0.0.0:1", true, true));
+        assert!(!refused("10.1.2.3:1", false, false));
     }
 }

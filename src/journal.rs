@@ -267,6 +267,11 @@ mod tests {
         let other = Kept::open(Some(folder.path()), &KeepRuns::default(), "another").await;
         assert!(other.is_ok(), "agents do not share their files: {other:?}");
 
+        // Hosts that share a database have folders of their own, and so each reads results as a group of its own.
+        let elsewhere = tempfile::tempdir().expect("a temporary folder");
+        let host = Kept::open(Some(elsewhere.path()), &keep, "An Agent").await;
+        assert_ne!(host.expect("nobody uses it").instance, first.instance);
+
         let instance = first.instance.clone();
         drop(first);
         let again = open().await.expect("the first one is gone");

@@ -84,34 +84,46 @@ impl Kafka {
     }
 }
 
+/// The Kafka that the settings name; `None` if they name none.
+///
+/// # Errors
+///
+/// No server answers within 10 s, or a setting is wrong.
 #[cfg(feature = "kafka")]
-async fn connected(settings: &Settings) -> anyhow::Result<Option<(Arc<dyn Bus>, Arc<dyn Groups>)>> {
+pub(crate) async fn bus(settings: &Settings) -> anyhow::Result<Option<agenthub_bus::KafkaBus>> {
     let wrong = |error: anyhow::Error| WrongUsage(format!("in the settings: {error:#}"));
     let Some(kafka) = settings.kafka.of_bus().map_err(wrong)? else {
         return Ok(None);
     };
     let place = match &kafka.sasl {
         None => kafka.servers.clone(),
-        // A server that does not take a login closes the connection without a word.
-        Some(sasl) => format!(
-            "{} as {} (is that login right?)",
-            kafka.servers, sasl.username
-        ),
+        Some(sasl) => format!("{} as {}", kafka.servers, sasl.username),
     };
     let bus = agenthub_bus::KafkaBus::connect(kafka).await;
     let bus = bus.with_context(|| format!("cannot use the Kafka at {place}"))?;
-    Ok(Some((Arc::new(bus.clone()), Arc::new(bus))))
+    Ok(Some(bus))
+}
+
+/// Error of a build without Kafka.
+#[cfg(not(feature = "kafka"))]
+pub(crate) const MISSING: &str =
+    "this build has no Kafka: build it again with `cargo build --release --features kafka`";
+
+#[cfg(feature = "kafka")]
+async fn connected(settings: &Settings) -> anyhow::Result<Option<(Arc<dyn Bus>, Arc<dyn Groups>)>> {
+    let bus = bus(settings).await?;
+    Ok(
+        bus.map(|bus| -> (Arc<dyn Bus>, Arc<dyn Groups>) {
+            (Arc::new(bus.clone()), Arc::new(bus))
+        }),
+    )
 }
 
 #[cfg(not(feature = "kafka"))]
 async fn connected(settings: &Settings) -> anyhow::Result<Option<(Arc<dyn Bus>, Arc<dyn Groups>)>> {
     match &settings.kafka.servers {
         None => Ok(None),
-        Some(_) => Err(WrongUsage(
-            "this build has no Kafka: build it again with `cargo build --release --features kafka`"
-                .to_owned(),
-        )
-        .into()),
+        Some(_) => Err(WrongUsage(MISSING.to_owned()).into()),
     }
 }
 

@@ -1,6 +1,9 @@
 //! The log: readable on a terminal, JSON when it is piped.
 
+mod one_line;
+
 use std::{
+    env,
     fs::{self, File},
     io::{self, IsTerminal},
     path::{Path, PathBuf},
@@ -11,6 +14,8 @@ use agenthub_proto::private;
 use anyhow::{Context, bail};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;
+
+use self::one_line::OneLine;
 
 /// A log file that is longer when a process begins is put aside, in place of the one before. In bytes.
 const MAX_FILE: u64 = 8 * 1024 * 1024;
@@ -50,15 +55,23 @@ pub(crate) fn start(level: Option<&str>, default: &str, target: &Target) -> anyh
         .with_env_filter(filter(level.unwrap_or(default))?);
     match target {
         Target::Stderr if io::stderr().is_terminal() => {
-            builder.with_writer(io::stderr).with_target(false).init();
+            let is_coloured = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+            builder
+                .with_ansi(is_coloured)
+                .with_writer(OneLine::new(io::stderr, is_coloured))
+                .with_target(false)
+                .init();
         }
-        Target::Stderr => builder.json().with_writer(io::stderr).init(),
+        Target::Stderr => {
+            let writer = OneLine::new(io::stderr, false);
+            builder.json().with_writer(writer).init();
+        }
         Target::File(path) => {
             let file = open(path)
                 .with_context(|| format!("cannot write the log file {}", path.display()))?;
             builder
                 .with_ansi(false)
-                .with_writer(Mutex::new(file))
+                .with_writer(OneLine::new(Mutex::new(file), false))
                 .init();
         }
         Target::Nowhere => {}

@@ -7,24 +7,33 @@
 mod banner;
 mod brief;
 mod cassette;
+mod certs;
 mod chat;
 mod cli;
 mod cmd;
+mod contexts;
 mod executing;
 mod guard;
 mod http;
 mod journal;
 mod kafka;
 mod logging;
+mod metrics;
 mod model;
 mod open_files;
+mod reaching;
 mod rpc;
 mod serve;
 mod settings;
+mod sharing;
+mod spaces;
 mod team;
+mod token;
+mod world;
 
 use std::{io, process::ExitCode, time::Duration};
 
+use agenthub_proto::bearer::TOKEN_VARIABLE;
 use agenthub_terminal::{complete, output};
 use anyhow::Context;
 use clap::{CommandFactory, Parser};
@@ -65,8 +74,25 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         guard::run();
         return Ok(ExitCode::SUCCESS);
     }
+    if let Command::Context(command) = &cli.command {
+        cmd::context::run(command, &cli.global)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     agenthub_mcp::guarded_by(guard::start);
-    let settings = Settings::load(&cli.layer(), cli.global.config.as_deref())?;
+    let settings = Settings::load(
+        &cli.layer(),
+        cli.global.config.as_deref(),
+        cli.global.hub_context.as_deref(),
+    )?;
+    settings.client.tls().set_default();
+    // The environment's token comes before that of a context.
+    let of_context = settings.token_file.clone();
+    let of_context = of_context.filter(|_| std::env::var_os(TOKEN_VARIABLE).is_none());
+    let token_file = cli.global.token_file.clone().or(of_context);
+    if let Some(file) = &token_file {
+        token::of_file(file)?.set_for_process();
+    }
+    let settings = settings.with_token_file(token_file);
     #[cfg(feature = "models")]
     agenthub_sdk::model::providers::install_tls();
     let runtime = tokio::runtime::Runtime::new().context("cannot start")?;
@@ -82,7 +108,8 @@ fn hub_of(typed: complete::Typed) -> Option<String> {
         hub: typed.hub,
         ..Layer::default()
     };
-    let settings = Settings::load(&layer, typed.config.as_deref()).ok()?;
+    let settings = Settings::load(&layer, typed.config.as_deref(), None).ok()?;
+    settings.client.tls().set_default();
     Some(settings.hub)
 }
 

@@ -2,53 +2,50 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use agenthub_access::Identities;
+use agenthub_broker::{Gated, Namespaces, Served, Tls, serve_services};
 use agenthub_terminal::Listen;
 use anyhow::Context;
 use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
 use tokio_util::sync::CancellationToken;
-use tonic::{
-    service::Routes,
-    transport::{self, Server, server::TcpIncoming},
-};
+use tonic::service::Routes;
 
 use crate::http::cannot_listen;
 
 /// Time for calls to end.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// Interval at which a silent connection is asked whether it is still there, and the time it has to say so.
-const KEEPALIVE: Duration = Duration::from_secs(20);
-
 /// A server of gRPC. [`shutdown`](Self::shutdown) it; dropping it does not stop it.
 #[derive(Debug)]
 pub(crate) struct RpcServer {
     address: SocketAddr,
     stop: CancellationToken,
-    serving: JoinHandle<Result<(), transport::Error>>,
+    serving: JoinHandle<()>,
 }
 
-/// Serves these services.
+/// Serves these services to callers of one namespace, with TLS if given.
 ///
 /// # Errors
 ///
 /// The address is taken by somebody else, or is not this machine's.
-pub(crate) async fn serve(address: Listen, services: Routes) -> anyhow::Result<RpcServer> {
+pub(crate) async fn serve(
+    address: Listen,
+    services: Routes,
+    served: Served,
+    identities: Identities,
+    tls: Option<Tls>,
+) -> anyhow::Result<RpcServer> {
     let problem = || cannot_listen("--grpc", address);
     let listener = TcpListener::bind(address.0).await.with_context(problem)?;
     let bound = listener.local_addr().context("the address of --grpc")?;
     let stop = CancellationToken::new();
-    let serving = Server::builder()
-        .http2_keepalive_interval(Some(KEEPALIVE))
-        .http2_keepalive_timeout(Some(KEEPALIVE))
-        .add_routes(services)
-        .serve_with_incoming_shutdown(
-            TcpIncoming::from(listener).with_nodelay(Some(true)),
-            stop.clone().cancelled_owned(),
-        );
+    let others = Namespaces::default();
+    others.settle();
+    let services = Gated::new(services.prepare(), served, others, identities);
     Ok(RpcServer {
         address: bound,
+        serving: serve_services(listener, services, tls, stop.clone()),
         stop,
-        serving: tokio::spawn(serving),
     })
 }
 

@@ -95,7 +95,12 @@ impl Team {
             let results = kafka.zip(route.as_ref()).map(|(kafka, route)| {
                 kafka.read_results(route, &workflows.instance, Arc::clone(&journal))
             });
-            let builder = workflows.lasting(agenthub_workflow::agent(hub, journal, route));
+            let builder = workflows.lasting(agenthub_workflow::agent(
+                hub,
+                journal,
+                route,
+                settings.workflow_secrets(),
+            ));
             let agent = start(telemetry.of(builder), hub, agenthub_workflow::NAME).await?;
             anyhow::Ok(Either::Left(((agent, workflows), results)))
         };

@@ -19,6 +19,10 @@ pub(super) enum Command<'a> {
     Agents,
     Tasks,
     Runs,
+    /// A file, by its path, goes with what is said next; without one, says which do.
+    Attach(&'a str),
+    /// Leaves out the files that would go.
+    Detach,
     /// Lists approvals that wait.
     Approvals,
     /// The answer to what waits for a yes, by its id, and why.
@@ -33,10 +37,12 @@ pub(super) enum Command<'a> {
 }
 
 /// The commands as they are written; those behind which more follows end with a space.
-const WRITTEN: [&str; 9] = [
+const WRITTEN: [&str; 11] = [
     "/agents",
     "/approvals",
     "/approve ",
+    "/attach ",
+    "/detach",
     "/help",
     "/new",
     "/quit",
@@ -56,6 +62,8 @@ pub(super) const HELP: &str = "\
 /agents  the agents of the hub
 /tasks   the tasks of this conversation
 /runs    the latest runs
+/attach PATH       a file that goes with what you say next: at most 8, 640 KiB together
+/detach            leaves out what is attached
 /approvals         what waits for a person's yes
 /approve ID [WHY]  allows it
 /refuse ID [WHY]   does not
@@ -87,6 +95,8 @@ pub(super) fn parse(line: &str) -> Input<'_> {
         "agents" => Input::Command(Command::Agents),
         "tasks" => Input::Command(Command::Tasks),
         "runs" => Input::Command(Command::Runs),
+        "attach" => Input::Command(Command::Attach(rest.trim())),
+        "detach" => Input::Command(Command::Detach),
         "approvals" => Input::Command(Command::Approvals),
         "approve" | "refuse" => {
             let (id, why) = word(rest);
@@ -119,6 +129,7 @@ mod tests {
     fn commands_are_completed_where_a_line_begins_with_one() {
         assert_eq!(completions("/ag"), ["/agents"]);
         assert_eq!(completions("/app"), ["/approvals", "/approve "]);
+        assert_eq!(completions("/at"), ["/attach "]);
         assert_eq!(completions("/").len(), WRITTEN.len());
         for line in ["", "ag", "hello /ag", "//ag", "/nothing", "/approve x"] {
             assert_eq!(completions(line), [""; 0], "{line}");
@@ -154,6 +165,12 @@ mod tests {
             (" hello there ", Input::Say("hello there")),
             ("/agents", Input::Command(Command::Agents)),
             ("/tasks all", Input::Command(Command::Tasks)),
+            (
+                "/attach  ~/a note.txt ",
+                Input::Command(Command::Attach("~/a note.txt")),
+            ),
+            ("/attach", Input::Command(Command::Attach(""))),
+            ("/detach", Input::Command(Command::Detach)),
             (" /new ", Input::Command(Command::New)),
             ("/?", Input::Command(Command::Help)),
             ("/exit", Input::Command(Command::Quit)),

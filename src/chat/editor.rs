@@ -154,7 +154,7 @@ impl Editor {
     pub(super) fn abandon(&mut self) {
         self.terminal.restore();
         // The terminal may be gone.
-        let _ = output::line(UNMARKED_PASTE);
+        let _ = output::styled(UNMARKED_PASTE);
     }
 
     /// Prints above the prompt.

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     ahead::Ahead,
+    attached::Attached,
     command::{self, Command, HELP, Input},
     editor::{Editor, Folder, Line},
     keys::{Key, Keys},
@@ -27,7 +28,7 @@ use super::{
     presence::{Presence, Standing},
     screen::{Screen, dim},
     session::Session,
-    turn,
+    turn::{self, Said},
     turn_view::{End, Show},
 };
 
@@ -71,6 +72,8 @@ enum TurnEventKind {
 struct Turn {
     title: String,
     cancel: CancellationToken,
+    /// The files that went with it.
+    attached: Attached,
 }
 
 /// Next step after a turn was watched.
@@ -86,6 +89,7 @@ struct Talk {
     asking: Asking,
     editor: Editor,
     ahead: Ahead,
+    attached: Attached,
     /// The turns that have not ended.
     turns: BTreeMap<u64, Turn>,
     next: u64,
@@ -105,6 +109,7 @@ impl Talk {
             session,
             editor,
             ahead: Ahead::default(),
+            attached: Attached::default(),
             turns: BTreeMap::new(),
             next: 0,
             is_begun: false,
@@ -180,7 +185,7 @@ impl Talk {
     /// Ctrl-C at the prompt. Returns whether another one leaves.
     fn interrupted(&mut self) -> bool {
         if self.turns.is_empty() {
-            output::aside(dim("(Ctrl-C again, or Ctrl-D, leaves)"));
+            output::styled_aside(dim("(Ctrl-C again, or Ctrl-D, leaves)"));
             return true;
         }
         for turn in self.turns.values() {
@@ -197,9 +202,14 @@ impl Talk {
         let turn = Turn {
             title: cut(words, TITLE),
             cancel: cancel.clone(),
+            attached: self.attached.clone(),
         };
         self.turns.insert(id, turn);
-        let (session, words, tell) = (self.session.clone(), words.to_owned(), self.tell.clone());
+        let (session, tell) = (self.session.clone(), self.tell.clone());
+        let said = Said {
+            words: words.to_owned(),
+            files: self.attached.take(),
+        };
         while self.running.try_join_next().is_some() {}
         self.running.spawn(async move {
             let told = async |what| {
@@ -207,7 +217,7 @@ impl Talk {
                 let _ = tell.send(TurnEvent { turn: id, what }).await;
             };
             let show = |show| told(TurnEventKind::Shows(show));
-            let end = turn::run(session, words, cancel, show).await;
+            let end = turn::run(session, said, cancel, show).await;
             told(TurnEventKind::Ended(end)).await;
         });
         id
@@ -233,9 +243,15 @@ impl Talk {
                     match told.what {
                         TurnEventKind::Shows(show) => draw(&mut screen, show),
                         TurnEventKind::Ended(end) => {
-                            self.turns.remove(&watched);
+                            let turn = self.turns.remove(&watched);
                             if let Some(line) = ended(&end) {
                                 screen.line(&line);
+                            }
+                            // What is said again has the files again.
+                            if let (End::Failed(_), Some(turn)) = (&end, turn)
+                                && let Some(line) = self.attached.put_back(turn.attached)
+                            {
+                                screen.line(&dim(&line));
                             }
                             break After::Next;
                         }
@@ -285,7 +301,7 @@ impl Talk {
         screen.end();
         for key in keys.close().await {
             if let Some(line) = self.ahead.key(key) {
-                output::aside(too_many(&line));
+                output::styled_aside(too_many(&line));
             }
         }
         Ok(after)
@@ -316,6 +332,8 @@ impl Talk {
             Command::Agents => notice::agents(&self.session).await,
             Command::Tasks => notice::tasks(&self.session).await,
             Command::Runs => notice::runs(&self.session).await,
+            Command::Attach(path) => self.attached.attach(path).await,
+            Command::Detach => Ok(self.attached.detach()),
             Command::Approvals => notice::approvals(&self.session).await,
             Command::Answer { approved, id, why } => {
                 notice::answered(&self.session, approved, id, why).await
@@ -325,7 +343,7 @@ impl Talk {
                     self.presence = Presence::new(&session.client);
                     self.session = session;
                     self.is_begun = false;
-                    Ok(dim("a new conversation begins"))
+                    return Ok(output::styled(dim("a new conversation begins"))?);
                 }
                 Err(error) => Err(error.into()),
             },

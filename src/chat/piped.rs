@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use agenthub_proto::a2a::Part;
 use agenthub_terminal::{listing, output, partial::Extent, stop::Signals};
 use tokio::{
     sync::mpsc,
@@ -16,11 +17,12 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    attached::Attached,
     command::{self, Command, HELP, Input},
     notice,
     presence::{Presence, Standing},
     session::Session,
-    turn,
+    turn::{self, Said},
     turn_view::{End, Show},
 };
 
@@ -38,6 +40,9 @@ pub(crate) async fn piped(mut session: Session, signals: &mut Signals) -> anyhow
     let mut lines = lines();
     let mut asking = session.asking()?;
     let mut worst = Extent::Whole;
+    let mut attached = Attached::default();
+    // A file that is to go with what is said next could not be attached.
+    let mut lacks_file = false;
     loop {
         let line = tokio::select! {
             line = lines.recv() => line,
@@ -52,7 +57,14 @@ pub(crate) async fn piped(mut session: Session, signals: &mut Signals) -> anyhow
         };
         match command::parse(&line?) {
             Input::Nothing => {}
-            Input::Say(words) => match answer(&session, words, signals).await? {
+            Input::Say(_) if std::mem::take(&mut lacks_file) => {
+                attached.detach();
+                output::aside(
+                    "error: this was not said, as a file that goes with it is not attached",
+                );
+                worst = Extent::Nothing;
+            }
+            Input::Say(words) => match answer(&session, words, attached.take(), signals).await? {
                 End::Answered(extent) => worst = worst.max(extent),
                 End::Failed(reason) => {
                     output::aside(format!("error: {}", output::plain(&reason)));
@@ -68,10 +80,20 @@ pub(crate) async fn piped(mut session: Session, signals: &mut Signals) -> anyhow
             Input::Command(Command::Help) => output::line(HELP)?,
             Input::Command(Command::New) => session = session.anew().await?,
             Input::Command(command) => {
+                let is_file = matches!(command, Command::Attach(_));
                 let said = match command {
                     Command::Agents => notice::agents(&session).await,
                     Command::Tasks => notice::tasks(&session).await,
                     Command::Runs => notice::runs(&session).await,
+                    Command::Attach(path) => attached.attach(path).await.map(|told| {
+                        output::aside(told);
+                        String::new()
+                    }),
+                    Command::Detach => {
+                        lacks_file = false;
+                        output::aside(attached.detach());
+                        continue;
+                    }
                     Command::Approvals => notice::approvals(&session).await,
                     Command::Answer { approved, id, why } => {
                         notice::answered(&session, approved, id, why).await
@@ -79,8 +101,10 @@ pub(crate) async fn piped(mut session: Session, signals: &mut Signals) -> anyhow
                     Command::Help | Command::New | Command::Quit => continue,
                 };
                 match said {
+                    Ok(text) if text.is_empty() => {}
                     Ok(text) => output::line(text)?,
                     Err(error) => {
+                        lacks_file |= is_file;
                         output::aside(format!("error: {}", output::plain(&format!("{error:#}"))));
                         worst = Extent::Nothing;
                     }
@@ -96,11 +120,20 @@ pub(crate) async fn piped(mut session: Session, signals: &mut Signals) -> anyhow
     Ok(worst.code())
 }
 
-async fn answer(session: &Session, words: &str, signals: &mut Signals) -> anyhow::Result<End> {
+async fn answer(
+    session: &Session,
+    words: &str,
+    files: Vec<Part>,
+    signals: &mut Signals,
+) -> anyhow::Result<End> {
     let cancel = CancellationToken::new();
     let mut doing = String::new();
     let mut printed = Ok(());
-    let turn = turn::run(session.clone(), words.to_owned(), cancel.clone(), |show| {
+    let said = Said {
+        words: words.to_owned(),
+        files,
+    };
+    let turn = turn::run(session.clone(), said, cancel.clone(), |show| {
         match show {
             Show::Doing(text) if text == doing => {}
             Show::Doing(text) => {

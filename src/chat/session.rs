@@ -79,7 +79,7 @@ impl Session {
     pub(super) async fn connect(hub: &str, context: Option<String>) -> Result<Self, Error> {
         let context = context.unwrap_or_else(|| Uuid::now_v7().to_string());
         let client = Client::builder(hub)
-            .agent_id(id(&context))
+            .temporary_id(id(&context))
             .watch_agents(true)
             .connect()
             .await?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agenthub_cortex::{CHAT_REQUEST, CORTEX};
-use agenthub_proto::cortex::Approval;
+use agenthub_proto::{a2a::Part, cortex::Approval};
 use agenthub_sdk::{Client, Delegation, Error, TraceContext};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -25,10 +25,17 @@ const CANCELLED: Duration = Duration::from_secs(3);
 /// Deadline of a look at what Cortex knows to wait.
 const LOOK: Duration = Duration::from_secs(2);
 
+/// Words of the user, and the files that go with them.
+#[derive(Clone, Debug)]
+pub(super) struct Said {
+    pub(super) words: String,
+    pub(super) files: Vec<Part>,
+}
+
 /// Asks, or answers what was asked, and shows what happens until the end. Cancelling `cancel` cancels the task; dropping the future leaves it running.
 pub(super) async fn run<F: Future<Output = ()>>(
     session: Session,
-    words: String,
+    Said { words, files }: Said,
     cancel: CancellationToken,
     mut show: impl FnMut(Show) -> F,
 ) -> End {
@@ -50,6 +57,7 @@ pub(super) async fn run<F: Future<Output = ()>>(
             .task_id(task_id)
             .trace(trace)
             .text(&*words)
+            .content(files.clone())
             .timeout(LIMIT)
     };
     let delegate = async {
@@ -169,9 +177,12 @@ mod tests {
         let session = Session::connect(&url, None).await.expect("a hub");
         session.waits("asked".to_owned());
         session.client.close().await;
-        let words = "blue".to_owned();
+        let said = Said {
+            words: "blue".to_owned(),
+            files: Vec::new(),
+        };
         let cancel = CancellationToken::new();
-        let end = run(session.clone(), words, cancel, |_| std::future::ready(())).await;
+        let end = run(session.clone(), said, cancel, |_| std::future::ready(())).await;
         assert!(matches!(end, End::Failed(_)), "{end:?}");
         assert_eq!(session.take_waiting().as_deref(), Some("asked"));
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{Folder, Hub, Keep, Layer, Layers, Model};
+use super::{Folder, Hub, Keep, Layer, Layers, Metrics, Model};
 
 /// `agenthub agent`
 #[derive(Debug, Subcommand)]
@@ -93,6 +93,8 @@ pub(crate) struct Place {
     pub(crate) ephemeral: bool,
     #[command(flatten)]
     pub(crate) keep: Keep,
+    #[command(flatten)]
+    metrics: Metrics,
 }
 
 impl Agent {
@@ -143,6 +145,7 @@ impl Place {
             hub: self.hub.hub.clone(),
             keep_runs: self.keep.layer(),
             model: self.model.layer(),
+            metrics: self.metrics.metrics,
             ..folder.layer()
         }
     }

@@ -1,9 +1,9 @@
 //! Cortex alone, on the command line.
 
-use agenthub_terminal::Listen;
+use agenthub_terminal::{Listen, flags::ServeTls};
 use clap::Args;
 
-use super::{Layer, Place};
+use super::{Layer, Layers, Place};
 
 /// `agenthub cortex`
 #[derive(Debug, Args)]
@@ -16,6 +16,8 @@ pub(crate) struct Cortex {
     /// Serves runs over HTTP here; port 0 is any free one
     #[arg(long, value_name = "ADDR")]
     pub(crate) http: Option<Listen>,
+    #[command(flatten)]
+    tls: ServeTls,
     /// Listens on addresses that other machines reach, though nobody's identity is checked
     #[arg(long)]
     insecure: bool,
@@ -26,6 +28,7 @@ impl Cortex {
     pub(super) fn layer(&self) -> Layer {
         Layer {
             insecure: self.insecure.then_some(true),
+            tls: self.tls.layer(),
             ..self.place.layer()
         }
     }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use clap::{Args, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
-use super::{Folder, Hub, Kafka, Keep, Layer, Layers};
+use super::{Folder, Hub, Kafka, Keep, Layer, Layers, Metrics};
 
 /// `agenthub executor`
 #[derive(Debug, Args)]
@@ -56,6 +56,8 @@ pub(crate) struct ServeExecutors {
     pub(crate) hub: Hub,
     #[command(flatten)]
     pub(crate) keep: Keep,
+    #[command(flatten)]
+    metrics: Metrics,
     #[command(flatten)]
     pub(crate) folder: Folder,
 }
@@ -134,6 +136,7 @@ impl Layers for Executor {
                 max_executors: serve.max,
                 hub: serve.hub.hub.clone(),
                 keep_runs: serve.keep.layer(),
+                metrics: serve.metrics.metrics,
                 ..serve.folder.layer()
             }),
             None => self.kafka.over(Layer {

@@ -1,10 +1,10 @@
 //! The settings that flags of several commands stand for.
 
-use agenthub_terminal::flags::{Folder, Keep, Model, Serve};
+use agenthub_terminal::flags::{Folder, Keep, Model, Serve, ServeTls};
 
 use crate::{
     cassette::CassetteFlag,
-    settings::{EndedTasks, KeepRuns, Layer, ModelLayer},
+    settings::{EndedTasks, KeepRuns, Layer, ModelLayer, Tls},
 };
 
 /// Flags as a layer of the settings.
@@ -24,6 +24,7 @@ impl Layers for Serve {
             grpc: self.grpc,
             http: self.http,
             insecure: self.insecure.then_some(true),
+            tls: self.tls.layer(),
             ended_tasks: EndedTasks {
                 most: self.ended_tasks,
                 days: self.ended_tasks_days,
@@ -34,6 +35,19 @@ impl Layers for Serve {
             away_grace_seconds: self.away_grace_seconds,
             presence_lease_seconds: self.presence_lease_seconds,
             ..self.folder.layer()
+        }
+    }
+}
+
+impl Layers for ServeTls {
+    type Layer = Tls;
+
+    fn layer(&self) -> Tls {
+        Tls {
+            cert: self.tls_cert.clone(),
+            key: self.tls_key.clone(),
+            client_ca: self.client_ca.clone(),
+            require_client_cert: self.require_client_cert.then_some(true),
         }
     }
 }

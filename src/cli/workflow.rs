@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use agenthub_workflow::cli::{Serve, WorkflowCommand};
 use clap::{Args, Subcommand};
 
-use super::{CortexAt, DisplayFlags, Folder, Hub, IdempotencyKey, Keep, Layer, Layers, Model};
+use super::{
+    CortexAt, DisplayFlags, Folder, Hub, IdempotencyKey, Keep, Layer, Layers, Metrics, Model,
+};
 
 /// `agenthub workflow`
 #[derive(Debug, Subcommand)]
@@ -57,6 +59,8 @@ pub(crate) struct WorkflowServe {
     #[command(flatten)]
     pub(crate) keep: Keep,
     #[command(flatten)]
+    metrics: Metrics,
+    #[command(flatten)]
     pub(crate) folder: Folder,
 }
 
@@ -84,6 +88,7 @@ impl Layers for Workflow {
             Self::Serve(serve) => Layer {
                 hub: serve.hub.hub.clone(),
                 keep_runs: serve.keep.layer(),
+                metrics: serve.metrics.metrics,
                 ..serve.folder.layer()
             },
             Self::Files(WorkflowCommand::Validate(validate)) => Layer {

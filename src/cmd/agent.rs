@@ -1,6 +1,6 @@
 //! `agenthub agent`
 
-use std::{path::Path, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use agenthub_agent_files::{Definition, Outline};
 use agenthub_agents::echo;
@@ -19,6 +19,7 @@ use anyhow::{Context, anyhow, bail};
 use crate::{
     cli::{Agent, Specialised, Thinking},
     journal::Kept,
+    metrics::Metrics,
     model,
     settings::Settings,
     team::Specialist,
@@ -33,7 +34,7 @@ pub(super) async fn run(args: Agent, settings: &Settings) -> anyhow::Result<()> 
     let definition = match args {
         Agent::Echo { name, .. } => {
             let line = format!("{name} is connected to {}", settings.hub);
-            return serve(echo::agent(&name), &settings.hub, line, None).await;
+            return serve(echo::agent(&name), settings, line, None).await;
         }
         Agent::Strategy(args) => return specialise(Specialist::Strategy, args, settings).await,
         Agent::Writer(args) => return specialise(Specialist::Writer, args, settings).await,
@@ -102,7 +103,7 @@ async fn specialise(
     );
     let kept = Kept::open(settings.data(), &settings.keep_runs, &name).await?;
     let builder = kept.lasting(specialist.builder(model).name(name));
-    serve(builder, &settings.hub, line, None).await
+    serve(builder, settings, line, None).await
 }
 
 /// Runs an agent on its model. Its runs go on where the last process with the same data folder left them.
@@ -125,7 +126,7 @@ async fn think(
         settings.hub,
         model::described(&model)
     );
-    serve(builder, &settings.hub, line, Some(toolshed)).await
+    serve(builder, settings, line, Some(toolshed)).await
 }
 
 /// Shows all errors but the last, and gives that.
@@ -140,15 +141,16 @@ fn several(mut errors: Vec<String>) -> anyhow::Error {
 /// Serves until it is told to stop, and then closes the tools.
 async fn serve(
     agent: AgentBuilder,
-    hub: &str,
+    settings: &Settings,
     line: String,
     toolshed: Option<&Toolshed>,
 ) -> anyhow::Result<()> {
     let telemetry = Telemetry::start()?;
     let agent = telemetry.of(agent).drain_timeout(DRAIN);
     let mut signals = Signals::new()?;
+    let metrics = Metrics::serve(settings, Arc::new(|_| ())).await?;
     let agent: RunningAgent = tokio::select! {
-        started = until_there(|| agent.clone().start(hub)) => started?,
+        started = until_there(|| agent.clone().start(&settings.hub)) => started?,
         _ = signals.next() => return Ok(()),
     };
     output::line(output::plain(&format!("{line} (Ctrl-C stops it)")))?;
@@ -161,7 +163,7 @@ async fn serve(
         if let Some(toolshed) = toolshed {
             toolshed.clone().close().await;
         }
-        telemetry.stop().await;
+        tokio::join!(Metrics::close(metrics), telemetry.stop());
     };
     let left = signals.leave(leaving).await;
     match closed {

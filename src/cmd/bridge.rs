@@ -1,25 +1,38 @@
 //! `agenthub bridge`
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use agenthub_bridge::{Bridge, HubDirectory, Settings as BridgeSettings};
 use agenthub_bus::{
     Group,
     messages::{Inbox, TASKS},
 };
+use agenthub_proto::{
+    bearer::Bearer,
+    grpc::Transport,
+    socket::{HubAddress, channel, without_login},
+};
+use agenthub_sdk::durable::Telemetry;
 use agenthub_terminal::{Listen, connect::until_there, output, stop::Signals, usage::WrongUsage};
-use anyhow::Context;
+use anyhow::bail;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use tonic::transport::Endpoint;
 
-use crate::{cli, kafka::Kafka, settings::Settings};
+use crate::{
+    cli,
+    kafka::Kafka,
+    metrics::{Collect, Metrics},
+    settings::Settings,
+};
 
 /// The group that all bridges are members of.
 const GROUP: &str = "agenthub.bridges";
 
 /// Longest input of a task, in bytes.
 const LONGEST_INPUT: u64 = 16 << 20;
+
+/// Deadline of connecting to the hub.
+const CONNECT: Duration = Duration::from_secs(5);
 
 /// Carries tasks to agents over HTTP until it is told to stop.
 pub(super) async fn run(args: &cli::Bridge, settings: &Settings) -> anyhow::Result<()> {
@@ -38,14 +51,26 @@ pub(super) async fn run(args: &cli::Bridge, settings: &Settings) -> anyhow::Resu
         kafka = starting => kafka?,
         _ = signals.next() => return Ok(()),
     };
-    let channel = Endpoint::from_shared(settings.hub.clone())
-        .with_context(|| format!("{} is no address of a hub", settings.hub))?
-        .connect_lazy();
+    let address = match HubAddress::parse(&settings.hub) {
+        Ok(address) => address,
+        Err(reason) => bail!(
+            "{} is no address of a hub: {reason}",
+            without_login(&settings.hub)
+        ),
+    };
+    let scheme = match address.is_tls() {
+        true => "https",
+        false => "http",
+    };
+    let endpoint = address.endpoint();
+    let channel = channel(address, &endpoint, CONNECT);
+    let channel = Transport::from(channel).with_bearer(Bearer::of_process());
     let a2a = args.a2a.clone();
-    let a2a = a2a.unwrap_or_else(|| format!("http://{}", Listen(settings.http.dialable())));
+    let a2a = a2a.unwrap_or_else(|| format!("{scheme}://{}", Listen(settings.http.dialable())));
     let directory = HubDirectory::new(
         channel,
         &a2a,
+        agenthub_a2a::cli::connector()?,
         settings.outbound.connector(),
         settings.bridge.auth.clone(),
     );
@@ -55,12 +80,23 @@ pub(super) async fn run(args: &cli::Bridge, settings: &Settings) -> anyhow::Resu
         directory: Arc::new(directory),
         largest_input: LONGEST_INPUT,
     });
+    let telemetry = Telemetry::start()?;
+    let collect: Collect = {
+        let bridge = bridge.clone();
+        Arc::new(move |into| bridge.collect(into))
+    };
+    telemetry.measure({
+        let collect = Arc::clone(&collect);
+        move |into| collect(into)
+    });
+    let metrics = Metrics::serve(settings, collect).await?;
     let group = Group {
         in_flight: args.at_once.into(),
+        member: args.name.clone(),
         ..Group::new(GROUP, [TASKS])
     };
     let _sweeper = kafka.sweeper();
-    let member = kafka.groups.join(group).await?;
+    let inbox = Inbox::join(Arc::clone(&kafka.groups), group, Arc::clone(&kafka.bus)).await?;
     let (hub, servers) = (&settings.hub, settings.kafka.servers.as_deref());
     let (servers, claims) = (servers.unwrap_or_default(), kafka.claims.url());
     match args.json {
@@ -72,14 +108,18 @@ pub(super) async fn run(args: &cli::Bridge, settings: &Settings) -> anyhow::Resu
         )))?,
     }
     let stop = CancellationToken::new();
-    let running = bridge.run(Inbox::new(member, Arc::clone(&kafka.bus)), stop.clone());
+    let running = bridge.run(inbox, stop.clone());
     tokio::pin!(running);
     tokio::select! {
         ended = &mut running => Ok(ended?),
         _ = signals.next() => {
             stop.cancel();
             let mut ended = Ok(());
-            signals.leave(async { ended = running.await }).await?;
+            let leaving = async {
+                ended = running.await;
+                tokio::join!(Metrics::close(metrics), telemetry.stop());
+            };
+            signals.leave(leaving).await?;
             Ok(ended?)
         }
     }

@@ -1,5 +1,6 @@
 //! `agenthub broker`
 
+use agenthub_sdk::durable::Telemetry;
 use agenthub_terminal::{calls, flags::Serve, output, stop::Signals};
 use axum::Router;
 use tonic::service::Routes;
@@ -7,19 +8,26 @@ use tonic::service::Routes;
 use crate::{
     banner::{Banner, Talk},
     logging::Target,
+    reaching::Reaching,
     serve::Serving,
     settings::Settings,
+    spaces::{Inhabitants, Spaces},
 };
 
 /// Runs the hub alone until it is told to stop.
 pub(super) async fn run(args: &Serve, settings: &Settings) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
-    let mut serving = Serving::start(settings, Routes::default(), Router::new()).await?;
+    let telemetry = Telemetry::start()?;
+    let mut serving = Serving::start(settings, Routes::default(), Router::new(), None).await?;
+    serving.measure(&telemetry);
+    let spaces = Spaces::start(&serving, settings, Inhabitants::Nobody).await;
+    spaces.measure(&telemetry);
     let banner = Banner {
         program: calls::program(),
         grpc: serving.grpc(),
         http: serving.http(),
         url: serving.url(),
+        reaching: Reaching::to(settings, serving.identities().is_open()),
         model: None,
         agents: Vec::new(),
         data: settings.data().map(Into::into),
@@ -34,5 +42,9 @@ pub(super) async fn run(args: &Serve, settings: &Settings) -> anyhow::Result<()>
         _ = signals.next() => {}
         error = serving.failed() => return Err(error),
     }
-    Ok(signals.leave(serving.shutdown()).await?)
+    let leaving = async {
+        spaces.stop().await;
+        tokio::join!(serving.shutdown(), telemetry.stop());
+    };
+    Ok(signals.leave(leaving).await?)
 }

@@ -24,6 +24,7 @@ use crate::{
     journal::{self, Kept},
     kafka::Kafka,
     logging::{self, Target},
+    metrics::Metrics,
     settings::Settings,
 };
 
@@ -148,6 +149,7 @@ async fn serve_all(args: &ServeExecutors, settings: &Settings) -> anyhow::Result
     let mut signals = Signals::new()?;
     let kept = Kept::of_workflows(settings).await?;
     let telemetry = Telemetry::start()?;
+    let metrics = Metrics::serve(settings, Arc::new(|_| ())).await?;
     let form = Form {
         executors: args.spawn,
         most: settings.max_executors,
@@ -178,7 +180,7 @@ async fn serve_all(args: &ServeExecutors, settings: &Settings) -> anyhow::Result
     };
     let stopping = async {
         executing.stop().await;
-        telemetry.stop().await;
+        tokio::join!(Metrics::close(metrics), telemetry.stop());
     };
     signals.leave(stopping).await?;
     match closed {

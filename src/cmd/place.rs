@@ -15,11 +15,8 @@ use agenthub_terminal::{
 };
 use anyhow::bail;
 
-use super::{
-    CLIENT_LEVEL,
-    up::{Crew, Everything},
-};
-use crate::{cli::CortexAt, logging, settings::Settings};
+use super::{CLIENT_LEVEL, up::Everything};
+use crate::{cli::CortexAt, logging, settings::Settings, world::Crew};
 
 /// Time for which a run in this process waits for agents that are away.
 const RETURNING: Duration = Duration::from_secs(2);

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     asking::Asking,
-    runs::{budget, constraints},
+    runs::limits::{budget, constraints},
 };
 use crate::{brief::Source, cli::Run, settings::Settings};
 

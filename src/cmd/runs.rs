@@ -1,19 +1,20 @@
 //! `agenthub runs`
 
+mod again;
+pub(super) mod limits;
 mod sending;
 
-use std::process::ExitCode;
+use std::{io, process::ExitCode};
 
 use agenthub_proto::{
     cortex::{
-        Constraints, ListRunsRequest, RecordResultsRequest, ResumeRunRequest, RetryRunRequest,
-        RunBudget,
+        ForkRunRequest, ListRunEventsRequest, ListRunsRequest, RecordResultsRequest,
+        ResumeRunRequest, RetryRunRequest, Run, RunEvent,
     },
     json::{self as convert},
 };
 use agenthub_terminal::{
     diff::{RunDifferences, RunRecord},
-    faults,
     flags::Json,
     ids::{LATEST, meant},
     listing::{runs as listing, steps as attempts},
@@ -25,18 +26,22 @@ use agenthub_terminal::{
 use anyhow::Context;
 use serde_json::{Map, Value};
 
+use self::limits::{budget, constraints};
 use super::{
     CLIENT_LEVEL,
     place::{Here, Place},
 };
 use crate::{
-    cli::{self, Form, Limits, Runs},
+    cli::{self, Form, Runs},
     logging::{self, Target},
     settings::Settings,
 };
 
 /// The latest runs among which the beginning of an id is looked for.
 const LOOKED_AT: usize = 2_000;
+
+/// The events that are asked for at one time.
+const EVENTS_AT_A_TIME: u32 = 500;
 
 /// The exit code of two runs that differ.
 const DIFFER: u8 = 3;
@@ -91,10 +96,12 @@ pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitC
         }
         Runs::Show { id, json, .. } => {
             let run = line.get(&run_id(&line, id).await?).await?;
-            match json.json {
-                true => output::json(&run)?,
-                false => output::line(listing::run(&run, width()))?,
-            }
+            // A run that was not begun yet has none.
+            let steps = match json.json {
+                true => Vec::new(),
+                false => line.steps(&run.id).await.unwrap_or_default(),
+            };
+            print(json, &run, || listing::run(&run, &steps, width()))?;
         }
         Runs::Plan { id, json, .. } => {
             let plan = line.plan(&run_id(&line, id).await?).await?;
@@ -107,7 +114,8 @@ pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitC
             id, reason, json, ..
         } => {
             let id = run_id(&line, id).await?;
-            changed(&line.cancel(&id, &reason).await?, json)?;
+            let run = line.cancel(&id, &reason).await?;
+            print(json, &run, || format!("run {} is {}", run.id, run.state))?;
         }
         Runs::Resume {
             id, limits, json, ..
@@ -117,11 +125,7 @@ pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitC
                 constraints: constraints(&limits),
                 budget: budget(&limits),
             };
-            let run = line.resume(request).await?;
-            match json.json {
-                true => output::json(&run)?,
-                false => output::line(&run.id)?,
-            }
+            begun(&line.resume(request).await?, json)?;
         }
         Runs::Retry {
             id,
@@ -131,27 +135,39 @@ pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitC
             json,
             ..
         } => {
-            let input = match input.as_deref().map(agenthub_workflow::cli::input) {
-                None => None,
-                Some(Ok(input)) => Some(convert::to_struct(&Value::Object(input))),
-                Some(Err(found)) => {
-                    found.iter().for_each(faults::show);
-                    return Err(WrongUsage("nothing was started".to_owned()).into());
-                }
-            };
             let request = RetryRunRequest {
                 id: run_id(&line, id).await?,
                 from: from.unwrap_or_default(),
-                input,
+                input: input.as_deref().map(again::fields).transpose()?,
                 idempotency_key: key.of_call(),
             };
-            let run = match line.retry(request).await {
-                Err(Trouble::Invalid { why, .. }) => return Err(WrongUsage(why).into()),
-                run => run?,
+            begun(&line.retry(request).await.map_err(usage)?, json)?;
+        }
+        Runs::Fork {
+            id,
+            at,
+            model,
+            instructions,
+            input,
+            key,
+            json,
+            ..
+        } => {
+            let request = ForkRunRequest {
+                id: run_id(&line, id).await?,
+                at,
+                model: model.unwrap_or_default(),
+                instructions: instructions.unwrap_or_default(),
+                input: input.as_deref().map(again::input).transpose()?,
+                idempotency_key: key.of_call(),
             };
+            begun(&line.fork(request).await.map_err(usage)?, json)?;
+        }
+        Runs::Events { id, json, .. } => {
+            let events = events(&line, &run_id(&line, id).await?).await?;
             match json.json {
-                true => output::json(&run)?,
-                false => output::line(&run.id)?,
+                true => events.iter().try_for_each(output::json)?,
+                false => output::line(attempts::events(&events))?,
             }
         }
         Runs::Diff {
@@ -243,10 +259,8 @@ pub(super) async fn run(args: Runs, settings: &Settings) -> anyhow::Result<ExitC
                 metrics: Some(convert::to_struct(&Value::Object(metrics))),
             };
             let run = line.record(request).await.map_err(usage)?;
-            match json.json {
-                true => output::json(&run)?,
-                false => output::line(format!("the results of run {} are kept", run.id))?,
-            }
+            let words = || format!("the results of run {} are kept", run.id);
+            print(json, &run, words)?;
         }
         Runs::Watch { .. } => {}
     }
@@ -301,19 +315,6 @@ async fn watch_run(args: Runs, settings: &Settings) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::from(code))
 }
 
-/// A run as far as it is compared with another.
-async fn record(line: &Line, given: String) -> anyhow::Result<RunRecord> {
-    let id = run_id(line, given).await?;
-    let (run, steps) = (line.get(&id).await?, line.steps(&id).await?);
-    let plan = match line.plan(&id).await {
-        Ok(plan) => Some(plan),
-        // Runs without a plan have none to compare.
-        Err(Trouble::NotFound(_)) => None,
-        Err(trouble) => return Err(trouble.into()),
-    };
-    Ok(attempts::record(&run, &steps, plan.as_ref()))
-}
-
 /// The run that is meant by an id, the beginning of one, or `latest`.
 async fn run_id(line: &Line, given: String) -> anyhow::Result<String> {
     if given == LATEST {
@@ -352,41 +353,48 @@ async fn decide(
         comment: words.comment,
     };
     let (asked, run) = answer(line, given).await?;
-    match json.json {
-        true => output::json(&run)?,
-        false => output::line(listing::answered(&asked, approved))?,
-    }
+    print(json, &run, || listing::answered(&asked, approved))?;
     Ok(())
 }
 
-fn changed(run: &agenthub_proto::cortex::Run, json: Json) -> anyhow::Result<()> {
+/// Prints a run as JSON, or these words about it.
+fn print(json: Json, run: &Run, words: impl FnOnce() -> String) -> io::Result<()> {
     match json.json {
-        true => output::json(run)?,
-        false => output::line(format!("run {} is {}", run.id, run.state))?,
+        true => output::json(run),
+        false => output::line(words()),
     }
-    Ok(())
 }
 
-/// Constraints of the flags, if there are any.
-pub(super) fn constraints(limits: &Limits) -> Option<Constraints> {
-    let criteria = limits
-        .criteria
-        .iter()
-        .map(|text| convert::to_value(&text.as_str().into()));
-    let constraints = Constraints {
-        quality_threshold: limits.quality,
-        execution_depth: limits.depth,
-        acceptance_criteria: criteria.collect(),
-        max_turns: None,
-        approvals: limits.approvals.clone(),
+/// Prints a run that has begun: its id, or all of it.
+fn begun(run: &Run, json: Json) -> io::Result<()> {
+    print(json, run, || run.id.clone())
+}
+
+/// All events of a run.
+async fn events(line: &Line, id: &str) -> anyhow::Result<Vec<RunEvent>> {
+    let mut events = Vec::new();
+    loop {
+        let request = ListRunEventsRequest {
+            id: id.to_owned(),
+            after: events.last().map_or(0, |event: &RunEvent| event.number),
+            page_size: EVENTS_AT_A_TIME,
+        };
+        match line.events(request).await?.events {
+            more if more.is_empty() => return Ok(events),
+            more => events.extend(more),
+        }
+    }
+}
+
+/// A run as far as it is compared with another.
+async fn record(line: &Line, given: String) -> anyhow::Result<RunRecord> {
+    let id = run_id(line, given).await?;
+    let (run, steps) = (line.get(&id).await?, line.steps(&id).await?);
+    let plan = match line.plan(&id).await {
+        Ok(plan) => Some(plan),
+        // Runs without a plan have none to compare.
+        Err(Trouble::NotFound(_)) => None,
+        Err(trouble) => return Err(trouble.into()),
     };
-    (constraints != Constraints::default()).then_some(constraints)
-}
-
-/// Budget of the flags, if there is any.
-pub(super) fn budget(limits: &Limits) -> Option<RunBudget> {
-    limits.tokens.map(|tokens| RunBudget {
-        tokens: Some(tokens),
-        ..RunBudget::default()
-    })
+    Ok(attempts::record(&run, &steps, plan.as_ref()))
 }

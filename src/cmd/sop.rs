@@ -19,16 +19,14 @@ use axum::Router;
 use tokio::sync::OnceCell;
 use tonic::service::Routes;
 
-use super::{
-    CLIENT_LEVEL,
-    up::{Crew, Everything},
-};
+use super::{CLIENT_LEVEL, up::Everything};
 use crate::{
     journal::{self, Kept},
     logging::{self, Target},
     model,
     serve::Serving,
     settings::{KeepRuns, Settings},
+    world::Crew,
 };
 
 /// Runs a command for a team that is written in Markdown. What happens to teams is told in plain words, and what goes wrong is a warning.
@@ -102,7 +100,7 @@ impl Program for Agenthub {
         if !files {
             own = own.without_files();
         }
-        match Serving::start(&own, Routes::default(), Router::new()).await {
+        match Serving::start(&own, Routes::default(), Router::new(), None).await {
             Ok(serving) => Ok(Box::new(serving)),
             Err(error) if is_in_use(&error) => Err(HostError::InUse(error)),
             Err(error) => Err(error.into()),

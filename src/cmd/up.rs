@@ -1,53 +1,46 @@
 //! `agenthub up`
 
-use std::{net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, process::ExitCode, time::Duration};
 
-use agenthub_api::{Http, Runs, Service};
-use agenthub_broker::ExtraServices;
-use agenthub_cortex::{CORTEX, Cortex, Running, Settings as CortexSettings};
-use agenthub_proto::cortex::cortex_server::CortexServer;
+use agenthub_access::Namespace;
+use agenthub_cortex::CORTEX;
 use agenthub_sdk::durable::Telemetry;
+use agenthub_sop::DEFAULT_DIR;
 use agenthub_terminal::{calls, output, stop::Signals};
-use anyhow::Context;
-use tokio::time::timeout;
-use tonic::service::Routes;
 
-use super::{SERVER_LEVEL, cortex, workflow::Served};
+use super::{SERVER_LEVEL, workflow::Served};
 use crate::{
     banner::{Banner, Talk},
     chat::{self, Folder, Session, Terminal},
     cli::Up,
     http,
-    journal::Kept,
     logging::{self, Target},
     model,
+    reaching::Reaching,
     serve::Serving,
-    settings::Settings,
+    settings::{Folders, Settings},
+    spaces::{Inhabitants, Spaces},
     team::Team,
+    world::{CortexDoors, Crew, Means, World},
 };
-
-/// Time for Cortex to see the agents of this process.
-const INTRODUCTION: Duration = Duration::from_secs(5);
-
-/// Agents beside Cortex.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Crew {
-    /// The agents that come with the program.
-    Ours,
-    /// Whoever comes.
-    Nobody,
-}
 
 /// Everything that `up` runs.
 pub(super) struct Everything {
     serving: Serving,
-    http: Http,
-    cortex: Running,
-    team: Option<Team>,
+    world: World,
+    /// The namespaces beside `default`.
+    spaces: Option<Spaces>,
     served: Option<Served>,
-    telemetry: Telemetry,
-    /// The files of Cortex's turns are this process's until the end.
-    _kept: Kept,
+    means: Means,
+}
+
+/// Folders whose files the pages show: that of workflows, and that of a team which `agenthub sop` finds by itself.
+fn folders(args: &Up) -> Folders {
+    let team = PathBuf::from(DEFAULT_DIR);
+    Folders {
+        teams: Some(team).filter(|dir| dir.is_dir()).into_iter().collect(),
+        workflows: args.workflows.iter().cloned().collect(),
+    }
 }
 
 /// Runs everything until the chat is left or it is told to stop.
@@ -65,10 +58,14 @@ pub(super) async fn run(args: &Up, settings: &Settings) -> anyhow::Result<ExitCo
     };
     logging::start(settings.log.as_deref(), SERVER_LEVEL, &log)?;
     let mut signals = Signals::new()?;
+    let mut settings = settings.clone();
+    settings.folders = folders(args);
+    let settings = &settings;
     let mut everything = tokio::select! {
         started = Everything::start(settings, Crew::Ours, None) => started?,
         _ = signals.next() => return Ok(ExitCode::SUCCESS),
     };
+    everything.open_namespaces(settings).await;
     if let Some(dir) = &args.workflows {
         match Served::start(dir, &everything.url(), settings).await {
             Ok(served) => everything.served = Some(served),
@@ -122,46 +119,44 @@ impl Everything {
     ) -> anyhow::Result<Self> {
         let telemetry = Telemetry::start()?;
         let model = model::model(&settings.model).await?;
-        let service = Service::default();
-        let others = Routes::new(CortexServer::new(service.clone()));
-        let others = ExtraServices::from(others).listed::<CortexServer<Service>>();
-        let http = Http::default();
-        let pages = http.router(http::hosts(settings.http));
-        let serving = Serving::start(settings, others, pages).await?;
-        let hub = serving.url();
-        let kept = Kept::of_cortex(settings).await?;
-        let mut workflows = Kept::of_workflows(settings).await?;
-        let mut asked = CortexSettings::new(&hub, model.clone());
-        asked.returning = returning.unwrap_or(asked.returning);
-        let mut cortex = cortex::lasting(asked, &kept, &telemetry);
-        // Without files, Cortex shows the runs of workflows from memory.
-        cortex
-            .others
-            .get_or_insert_with(|| Arc::new(workflows.in_memory()));
-        let cortex = Cortex::start(cortex).await.context("Cortex cannot start")?;
-        let runs = Runs::of(cortex.handle());
-        service.open(&runs);
-        http.open(&runs);
-        let team = match crew {
-            Crew::Nobody => None,
-            Crew::Ours => {
-                let team = Team::start(&hub, &model, settings, &telemetry, workflows).await?;
-                let seen = Team::seen(cortex.client().directory());
-                if timeout(INTRODUCTION, seen).await.is_err() {
-                    tracing::warn!("Cortex has not seen all agents yet");
-                }
-                Some(team)
-            }
+        let doors = CortexDoors::default();
+        let (services, routes) = (doors.services(), doors.router(http::hosts(settings.http)));
+        let in_process = doors.in_process();
+        let serving = Serving::start(settings, services, routes, Some(in_process)).await?;
+        let means = Means {
+            model,
+            telemetry,
+            identities: serving.identities().clone(),
+            returning,
         };
+        serving.measure(&means.telemetry);
+        // Processes that it starts call the hub as it does.
+        let settings = &settings.clone().with_token_file(serving.token_file());
+        let world = World::start(
+            &Namespace::default(),
+            &serving.url(),
+            doors,
+            crew,
+            settings,
+            &means,
+        )
+        .await?;
         Ok(Self {
             serving,
-            http,
-            cortex,
-            team,
+            world,
+            spaces: None,
             served: None,
-            telemetry,
-            _kept: kept,
+            means,
         })
+    }
+
+    /// Opens the namespaces beside `default`, and more while this lasts, each with its own Cortex and agents.
+    async fn open_namespaces(&mut self, settings: &Settings) {
+        let means = self.means.clone();
+        let inhabitants = Inhabitants::Ours(Box::new(means));
+        let spaces = Spaces::start(&self.serving, settings, inhabitants).await;
+        spaces.measure(&self.means.telemetry);
+        self.spaces = Some(spaces);
     }
 
     fn banner(&self, settings: &Settings, log: Target, talk: Talk) -> Banner {
@@ -170,6 +165,7 @@ impl Everything {
             grpc: self.serving.grpc(),
             http: self.serving.http(),
             url: self.serving.url(),
+            reaching: Reaching::to(settings, self.serving.identities().is_open()),
             model: Some(settings.model.clone()),
             agents: std::iter::once(CORTEX)
                 .chain(Team::names())
@@ -184,7 +180,7 @@ impl Everything {
 
     /// The agents that the hub knows and that are away.
     pub(super) fn away(&self) -> Vec<String> {
-        let known = self.cortex.client().directory().all();
+        let known = self.world.directory().all();
         let away = known.into_iter().filter(|entry| !entry.online);
         away.map(|entry| entry.card.name.clone()).collect()
     }
@@ -206,14 +202,18 @@ impl Everything {
 
     /// Agents first, so that they can still tell the hub; then Cortex, then the hub.
     pub(super) async fn stop(self) {
-        self.http.close();
-        if let Some(served) = self.served {
-            served.stop().await;
-        }
-        if let Some(team) = self.team {
-            team.stop().await;
-        }
-        cortex::stop(self.cortex).await;
-        tokio::join!(self.serving.shutdown(), self.telemetry.stop());
+        let spaces = async {
+            if let Some(spaces) = self.spaces {
+                spaces.stop().await;
+            }
+        };
+        let default = async {
+            if let Some(served) = self.served {
+                served.stop().await;
+            }
+            self.world.stop().await;
+        };
+        tokio::join!(spaces, default);
+        tokio::join!(self.serving.shutdown(), self.means.telemetry.stop());
     }
 }

@@ -15,6 +15,7 @@ use super::{CLIENT_LEVEL, asking::Asking, run as runs_of_briefs, sop::Files};
 use crate::{
     cli::{Workflow, WorkflowRun, WorkflowServe},
     logging::{self, Target},
+    metrics::Metrics,
     settings::Settings,
 };
 
@@ -35,8 +36,10 @@ pub(super) async fn run(args: Workflow, settings: &Settings) -> anyhow::Result<E
 
 async fn serve(args: &WorkflowServe, settings: &Settings) -> anyhow::Result<ExitCode> {
     let files: Arc<dyn Workplace> = Arc::new(Files::new(settings, settings.data())?);
+    let metrics = Metrics::serve(settings, Arc::new(|_| ())).await?;
     let served = workflow::serve(&args.serve, &settings.hub, lasting(&files)).await;
     files.close().await;
+    Metrics::close(metrics).await;
     served
 }
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, env, fs, path::PathBuf, sync::Arc};
 
 use agenthub_a2a::{
-    CardKey, ExtendedCards, Settings as Gateway,
+    Accepted, CardKey, ExtendedCards, Settings as Gateway,
     push::{self, SigningKey},
 };
 use agenthub_cortex::CORTEX;
@@ -18,7 +18,7 @@ use super::Settings;
 pub(crate) struct A2a {
     /// The address that cards name, such as `https://hub.example`; the one that callers use if not given.
     #[serde(default)]
-    public_url: Option<String>,
+    pub(super) public_url: Option<String>,
     /// The same for gRPC, such as `hub.example:443`.
     #[serde(default)]
     public_grpc: Option<String>,
@@ -80,6 +80,11 @@ impl Settings {
             public_url: a2a.public_url.clone(),
             public_grpc: a2a.public_grpc.clone(),
             cors: a2a.cors.clone(),
+            is_tls: self.tls.cert.is_some(),
+            accepted: Accepted {
+                certificates: self.tls.client_ca.is_some(),
+                issuers: self.issuers(),
+            },
             // Behind a proxy it has another name.
             local_only: self.http.0.ip().is_loopback() && a2a.public_url.is_none(),
             push: a2a.push.unwrap_or(true).then(|| push::Settings {

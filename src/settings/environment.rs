@@ -9,7 +9,9 @@ use clap::ValueEnum;
 
 use crate::cli::{Executors, MaxExecutors};
 
-use super::{Database, EndedTasks, Kafka, KeepRuns, Layer, Model, ModelLayer, Outbound};
+use super::{
+    ClientFiles, Database, EndedTasks, Kafka, KeepRuns, Layer, Model, ModelLayer, Outbound, Tls,
+};
 
 /// The model of Vertex where only the project is named.
 const VERTEX_DEFAULT: &str = "gemini-2.5-flash";
@@ -32,6 +34,18 @@ pub(super) fn layer(env: Env<'_>) -> anyhow::Result<Layer> {
         data: env("AGENTHUB_DATA").map(Into::into),
         ephemeral: flag(env, "AGENTHUB_EPHEMERAL")?,
         insecure: flag(env, "AGENTHUB_INSECURE")?,
+        metrics: listen(env, "AGENTHUB_METRICS")?,
+        tls: Tls {
+            cert: env("AGENTHUB_TLS_CERT").map(Into::into),
+            key: env("AGENTHUB_TLS_KEY").map(Into::into),
+            client_ca: env("AGENTHUB_CLIENT_CA").map(Into::into),
+            require_client_cert: flag(env, "AGENTHUB_REQUIRE_CLIENT_CERT")?,
+        },
+        client: ClientFiles {
+            ca: env("AGENTHUB_CA").map(Into::into),
+            cert: env("AGENTHUB_CERT").map(Into::into),
+            key: env("AGENTHUB_KEY").map(Into::into),
+        },
         log: env("AGENTHUB_LOG").or_else(|| env("RUST_LOG")),
         ended_tasks: EndedTasks {
             most: number(env, "AGENTHUB_ENDED_TASKS")?,

@@ -9,9 +9,14 @@ use agenthub_terminal::{
 use serde::Serialize;
 use toml::{Table, Value};
 
-use crate::cli::{Executors, MaxExecutors};
+use crate::{
+    cli::{Executors, MaxExecutors},
+    contexts::Context,
+};
 
-use super::{Database, EndedTasks, Kafka, KeepRuns, ModelLayer, OFFLINE, Outbound};
+use super::{
+    ClientFiles, Database, EndedTasks, Kafka, KeepRuns, ModelLayer, OFFLINE, Outbound, Tls,
+};
 
 /// Settings of one source; nothing is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -28,6 +33,10 @@ pub(crate) struct Layer {
     pub(crate) ephemeral: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) insecure: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) metrics: Option<Listen>,
+    pub(crate) tls: Tls,
+    pub(crate) client: ClientFiles,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) log: Option<String>,
     pub(crate) ended_tasks: EndedTasks,
@@ -65,6 +74,9 @@ impl Layer {
             data: Some(PathBuf::from(DEFAULT_DATA)),
             ephemeral: Some(false),
             insecure: Some(false),
+            metrics: None,
+            tls: Tls::default(),
+            client: ClientFiles::default(),
             log: None,
             ended_tasks: EndedTasks::default(),
             bodies_mib: None,
@@ -83,6 +95,21 @@ impl Layer {
                 ..ModelLayer::default()
             },
             outbound: Outbound::default(),
+        }
+    }
+}
+
+impl Layer {
+    /// The settings of a context.
+    pub(super) fn of_context(context: &Context) -> Self {
+        Self {
+            hub: Some(context.hub.clone()),
+            client: ClientFiles {
+                ca: context.ca.clone(),
+                cert: context.cert.clone(),
+                key: context.key.clone(),
+            },
+            ..Self::default()
         }
     }
 }

@@ -5,7 +5,8 @@ fn load(flags: Layer, env: &[(&str, &str)], file: &str) -> anyhow::Result<Settin
         let found = env.iter().find(|(key, _)| *key == name);
         found.map(|(_, value)| (*value).to_owned())
     };
-    Settings::of(&flags, &get, &File::of_text(file))
+    let contexts = (&Contexts::default(), None);
+    Settings::of(&flags, &get, &File::of_text(file), contexts)
 }
 
 fn with_env(env: &[(&str, &str)]) -> Settings {
