@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::harness::{Process, System, eventually, free_address, get, http_address};
+use crate::harness::{PATIENCE, Process, System, eventually, free_address, get, http_address};
 
 #[path = "conformance/behaviours.rs"]
 mod behaviours;
@@ -74,7 +74,7 @@ fn the_official_python_client_uses_an_agent() {
         "GRPC",
     ];
     let client = Process::start_other(&python, system.folder(), "", &args);
-    let finished = client.finish("");
+    let finished = client.finish_within(3 * PATIENCE, "");
     assert_eq!(finished.code, Some(0), "{finished:?}");
 }
 
@@ -103,7 +103,7 @@ fn the_official_javascript_client_uses_an_agent() {
         "GRPC",
     ];
     let client = Process::start_other("env", system.folder(), "", &args);
-    let finished = client.finish("");
+    let finished = client.finish_within(3 * PATIENCE, "");
     assert_eq!(finished.code, Some(0), "{finished:?}");
 }
 

@@ -1,10 +1,14 @@
 """What the official client of A2A for Python does with agents of the hub: arguments are the addresses of the echo agent and of the agent of
-the conformance tests, and the bindings to use."""
+the conformance tests, and the bindings to use. With a CA and the file of a token, the hub speaks TLS and knows its callers, and has an extended card of
+the echo agent."""
 
+import argparse
 import asyncio
-import sys
+import pathlib
+import ssl
 
 import grpc
+import httpx
 from a2a.client import ClientConfig, create_client
 from a2a.helpers import (
     get_artifact_text,
@@ -14,6 +18,7 @@ from a2a.helpers import (
 )
 from a2a.types import (
     CancelTaskRequest,
+    GetExtendedAgentCardRequest,
     GetTaskRequest,
     ListTasksRequest,
     Role,
@@ -103,22 +108,50 @@ async def artifacts(agent):
     assert chunks[1].append and chunks[1].last_chunk, chunks
 
 
-async def main(echo, conformance, bindings):
-    for binding in bindings:
+def access(of):
+    """How the hub is reached, for the client's configuration."""
+    if of.ca is None:
+        return {"grpc_channel_factory": grpc.aio.insecure_channel}
+    token = pathlib.Path(of.token_file).read_text(encoding="utf-8").strip()
+    both = grpc.composite_channel_credentials(
+        grpc.ssl_channel_credentials(pathlib.Path(of.ca).read_bytes()),
+        grpc.access_token_call_credentials(token),
+    )
+    return {
+        "grpc_channel_factory": lambda address: grpc.aio.secure_channel(address, both),
+        "httpx_client": httpx.AsyncClient(
+            verify=ssl.create_default_context(cafile=of.ca),
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=30,
+        ),
+    }
+
+
+async def main(of):
+    for binding in of.bindings:
         for streaming in (True, False):
             config = ClientConfig(
                 streaming=streaming,
                 supported_protocol_bindings=[binding],
                 use_client_preference=True,
-                grpc_channel_factory=grpc.aio.insecure_channel,
+                **access(of),
             )
-            async with await create_client(echo, config) as agent:
+            async with await create_client(of.echo, config) as agent:
                 await use(agent, streaming)
-            async with await create_client(conformance, config) as agent:
+                if of.ca is not None:
+                    card = await agent.get_extended_agent_card(GetExtendedAgentCardRequest())
+                    assert card.description == "More of it", card
+            async with await create_client(of.conformance, config) as agent:
                 await converse(agent)
                 await cancel(agent, streaming)
                 if streaming:
                     await artifacts(agent)
 
 
-asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3:]))
+parser = argparse.ArgumentParser()
+parser.add_argument("echo")
+parser.add_argument("conformance")
+parser.add_argument("bindings", nargs="+")
+parser.add_argument("--ca")
+parser.add_argument("--token-file")
+asyncio.run(main(parser.parse_args()))

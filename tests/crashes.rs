@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::harness::{Finished, PRESS, Process, System, eventually};
+use crate::harness::{Finished, PRESS, Process, System, eventually, free_address};
 
 const LEAD: &str = "agent_lead";
 
@@ -20,7 +20,11 @@ struct MidCall {
 
 impl MidCall {
     fn begin() -> Self {
-        let (system, hub) = System::durable_broker();
+        Self::begin_in(System::bare(free_address()))
+    }
+
+    fn begin_in(system: System) -> Self {
+        let hub = system.start_durable_broker();
         let press = system.start_press();
         let lead = system.start_supervisor(LEAD, &[]);
         let asked = system.ask(LEAD, "question", "print hello on the printing press");
@@ -149,7 +153,7 @@ fn a_system_of_which_everything_is_killed_answers_when_it_is_back() {
 
 #[test]
 fn a_worker_that_does_not_come_back_is_a_clear_failure() {
-    let mut call = MidCall::begin();
+    let mut call = MidCall::begin_in(System::bare(free_address()).impatient());
     call.press.take().expect("it runs").kill();
     let (system, finished) = call.told();
     let answer: Value = serde_json::from_str(&finished.stdout).expect("one line of JSON");

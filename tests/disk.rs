@@ -275,13 +275,14 @@ fn a_sync_that_does_not_come_back_keeps_nobody_from_leaving() {
     let system = &disk.system;
     let broker = system.start_durable_broker_in(&disk.environment());
     assert_eq!(system.run(&task("before", "one"), "").code, Some(0));
-    disk.stall();
-    let publisher = system.start(&task("unanswered", "two"));
-    disk.ends_stalled(broker);
-
+    broker.kill();
     disk.stall();
     disk.ends_stalled(system.begin_durable_broker_in(&disk.environment()));
 
+    let broker = system.start_durable_broker_in(&disk.environment());
+    disk.stall();
+    let publisher = system.start(&task("unanswered", "two"));
+    disk.ends_stalled(broker);
     let _broker = system.start_durable_broker();
     assert!(state(system, "before").contains("SUBMITTED"));
     let published = publisher.wait();

@@ -12,10 +12,11 @@ use nix::{
 use serde_json::Value;
 
 use crate::{
-    harness::{PRESENCE_LEASE_SECONDS, Process, System, eventually, free_address},
+    harness::{Process, System, eventually, free_address},
     workflows::{
         begun, in_state,
-        kills::{completed, let_go, logged, start_worker},
+        kills::completed,
+        logging::{let_go, logged, start_worker},
         shown, written,
     },
 };
@@ -71,20 +72,7 @@ pub(crate) fn kill_process(pid: i32) {
 
 /// `agenthub up` with a process for each run.
 pub(crate) fn start_up(system: &System) -> Process {
-    let up = system.start(&[
-        "up",
-        "--json",
-        "--executors",
-        "processes",
-        "--presence-lease-seconds",
-        PRESENCE_LEASE_SECONDS,
-        "--grpc",
-        system.grpc(),
-        "--http",
-        "127.0.0.1:0",
-    ]);
-    up.line("the banner");
-    up
+    system.serve(&[&["up", "--executors", "processes"], &system.patience()[..]].concat())
 }
 
 /// A system with that and the worker, and a workflow of two steps.
@@ -104,7 +92,7 @@ pub(crate) fn fresh(system: &System, known: &[String]) -> String {
     })
 }
 
-/// How often each task was begun.
+/// The number of times that each task was begun.
 pub(crate) fn times(system: &System) -> BTreeMap<String, usize> {
     let mut times = BTreeMap::new();
     for task in logged(system.folder(), "begun") {

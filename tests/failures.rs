@@ -2,12 +2,13 @@
 
 use nix::sys::signal::Signal;
 
-use crate::harness::{Process, System, eventually};
+use crate::harness::{Process, System, eventually, free_address};
 
 /// The agent dies during its work: the user gets an error, and does not wait forever.
 #[test]
 fn an_agent_that_dies_in_the_middle_is_not_waited_for() {
-    let (system, _broker) = System::broker();
+    let system = System::bare(free_address()).impatient();
+    let _broker = system.start_broker();
     let _cortex = system.start_cortex();
     let echo = system.start_echo("agent_echo");
     echo.signal(Signal::SIGSTOP);
@@ -33,7 +34,7 @@ fn an_agent_that_dies_in_the_middle_is_not_waited_for() {
 
 #[test]
 fn without_a_hub_everything_says_so() {
-    let system = System::bare(crate::harness::free_address());
+    let system = System::bare(free_address());
     for args in [
         &["chat"][..],
         &["agents", "list"],
@@ -100,18 +101,18 @@ fn an_open_door_is_warned_of() {
     ];
     let broker = system.start(&open);
     broker.line("it serves");
-    let said = broker.said();
-    assert!(
-        said.contains("WARNING: --insecure opens --grpc 0.0.0.0:0"),
-        "{said}"
-    );
+    let said = eventually("it warns", || {
+        let said = broker.said();
+        let warning = "WARNING: --insecure opens --grpc 0.0.0.0:0";
+        said.contains(warning).then_some(said)
+    });
     assert!(!said.contains("--http"), "{said}");
 }
 
 /// Settings without which every turn would fail are checked at the start.
 #[test]
 fn a_model_without_its_project_is_an_error_at_the_start() {
-    let system = System::bare(crate::harness::free_address());
+    let system = System::bare(free_address());
     let nowhere = system.folder().to_owned();
     for args in [
         &["agent", "supervisor", "--name", "a"][..],

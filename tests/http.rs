@@ -51,6 +51,20 @@ impl Answer {
         text
     }
 
+    /// The values of a header.
+    pub(crate) fn headers(&self, name: &str) -> Vec<&str> {
+        let pairs = self.head.lines().filter_map(|line| line.split_once(": "));
+        pairs
+            .filter(|(found, _)| found.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value)
+            .collect()
+    }
+
+    /// The value of a header.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers(name).first().copied()
+    }
+
     pub(crate) fn json(self) -> Value {
         serde_json::from_str(&self.text()).expect("JSON")
     }

@@ -1,6 +1,6 @@
 //! Lists, and abbreviated ids.
 
-use std::{fs, time::Instant};
+use std::fs;
 
 use serde_json::Value;
 
@@ -142,9 +142,7 @@ fn a_run_in_a_process_of_its_own_says_for_whom_it_waits() {
     });
     drop(far);
     first.kill();
-    let begin = Instant::now();
     let second = start(&system, &["run", "brief.yaml", "--here"]).wait();
-    let took = begin.elapsed().as_secs();
     // The best there is without a language model.
     assert_eq!(second.code, Some(3), "{second:?}");
     assert!(
@@ -153,5 +151,4 @@ fn a_run_in_a_process_of_its_own_says_for_whom_it_waits() {
         ),
         "{second:?}"
     );
-    assert!(took < 10, "it took {took} s");
 }

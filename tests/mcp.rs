@@ -287,8 +287,11 @@ fn wait_cancelled(system: &System, count: usize) {
 fn what_cannot_be_served_is_said_in_plain_words() {
     let system = System::bare(free_address());
     for (args, said) in [
-        (&["mcp", "--http", "0.0.0.0:0"][..], "--insecure"),
-        (&["mcp", "--hub", "http://"], "is no address of a hub"),
+        (&["mcp", "--hub", "http://"][..], "is no address of a hub"),
+        (
+            &["mcp", "--http", "127.0.0.1:0", "--hub", "http://"],
+            "is no address of a hub",
+        ),
         (&["mcp", "--timeout", "0"], "--timeout"),
     ] {
         let refused = system.run(args, "");
@@ -298,6 +301,11 @@ fn what_cannot_be_served_is_said_in_plain_words() {
     }
     let garbage = system.run(&["mcp"], "hello?\n");
     assert_eq!(garbage.stdout, "", "{garbage:?}");
+    // Where everybody may do everything, other machines are let in only if that is wanted.
+    let (system, _hub) = System::broker();
+    let refused = system.run(&["mcp", "--http", "0.0.0.0:0"], "");
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("--insecure"), "{refused:?}");
 }
 
 /// Address of `mcp --http`, once it listens.

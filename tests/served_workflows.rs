@@ -364,19 +364,7 @@ fn one_process_has_the_hub_and_the_workflows_of_a_folder() {
     let system = System::bare(free_address());
     fs::create_dir_all(system.folder().join("flows")).expect("the folder is ours");
     write(&system, "a.yaml", POSTER);
-    let args = [
-        "up",
-        "--json",
-        "--grpc",
-        system.grpc(),
-        "--http",
-        "127.0.0.1:0",
-    ];
-    let up = || {
-        let up = system.start(&[&args[..], &["--workflows", "flows"]].concat());
-        up.line("the banner");
-        up
-    };
+    let up = || system.serve(&["up", "--workflows", "flows"]);
     let first = up();
     let asked = || system.run(&["publish", "--to", "poster", "--wait", "owls"], "");
     let done = asked();

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use crate::harness::System;
+use crate::harness::{System, eventually, free_address};
 
 /// Within ten seconds, although a subscription is open.
 #[test]
@@ -13,8 +13,11 @@ fn everything_ends_on_sigterm_while_somebody_listens() {
     let watch = system.start(&["agents", "watch", "--json"]);
     watch.line_with("cortex");
     let tasks = system.start(&["tasks", "watch", "--json"]);
-    system.chat("echo hello\n");
-    tasks.line_with("agent_echo");
+    // The first turns may be over before there is a stream.
+    eventually("it watches", || {
+        system.chat("echo hello\n");
+        tasks.printed()
+    });
 
     let start = Instant::now();
     up.signal(Signal::SIGTERM);
@@ -42,9 +45,9 @@ fn what_is_alone_ends_on_sigterm_too() {
 /// An agent that has lost its hub still ends on a signal.
 #[test]
 fn an_agent_without_a_hub_ends_on_sigterm() {
-    let system = System::bare(crate::harness::free_address());
+    let system = System::bare(free_address());
     let echo = system.start(&["agent", "echo"]);
-    crate::harness::eventually("the agent looks for its hub", || {
+    eventually("the agent looks for its hub", || {
         echo.said().contains("no hub").then_some(())
     });
     echo.signal(Signal::SIGTERM);

@@ -1,7 +1,5 @@
 //! Ends: cancelled work stops at every depth, and budgets hold across processes.
 
-use std::thread;
-
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
@@ -92,19 +90,12 @@ fn tokens(end: &Value) -> u64 {
 fn twenty_delegations_at_once_stay_below_the_cap_together() {
     let (system, _broker) = System::durable_broker();
     let names: Vec<String> = (0..20).map(|n| format!("agent_w{n:02}")).collect();
-    let _workers: Vec<Process> = thread::scope(|scope| {
-        let start = |name: &String| {
-            let what = "Adds up long columns of numbers";
-            system.start_worker(name, what, "echo 42")
-        };
-        let started: Vec<_> = names
-            .iter()
-            .map(|n| scope.spawn(move || start(n)))
-            .collect();
-        started
-            .into_iter()
-            .map(|worker| worker.join().expect("it starts"))
-            .collect()
+    let what = "Adds up long columns of numbers";
+    let begin = |name: &String| system.begin_worker(name, what, "echo 42");
+    let _workers: Vec<Process> = names.iter().map(begin).collect();
+    eventually("all are online", || {
+        let online = system.json(&["agents", "list", "--state", "online", "--json"]);
+        (online.len() == names.len()).then_some(())
     });
     let words = format!("let {} add up the columns", names.join(" and "));
     let answered: Vec<usize> = [60_000, 12_000, 6_000]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the README's commands: the first one, a chat in a pipe, a second agent, the team in Markdown, and every grpcurl line as printed
+# Runs the README's commands: the first one, a chat in a pipe, a second agent, the team in Markdown, and every grpcurl line without TLS as printed
 # there; then, without a hub, those of docs/SOPS.md. Needs grpcurl on the PATH, and the README's ports free.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -128,14 +128,14 @@ expect "approved" "agenthub runs approve $waiting"
 expect "run $waiting is" "agenthub runs cancel $waiting"
 
 wanted=('"supportedInterfaces"' 'Echo: good day' '"mode":"app"' 'event: complete' '"state":"completed"')
-mapfile -t lines < <(grep '^curl ' README.md)
+mapfile -t lines < <(grep '^curl -s' README.md)
 [ "${#lines[@]}" -eq "${#wanted[@]}" ] || fail "the README has ${#lines[@]} curl lines, this script knows ${#wanted[@]}"
 for i in "${!lines[@]}"; do
   expect "${wanted[$i]}" "${lines[$i]}"
 done
 
 wanted=("agenthub.AgentHub" "hello from grpcurl" '"success": true' "Echo: good day")
-mapfile -t lines < <(grep '^grpcurl ' README.md)
+mapfile -t lines < <(grep '^grpcurl -plaintext ' README.md)
 [ "${#lines[@]}" -eq "${#wanted[@]}" ] || fail "the README has ${#lines[@]} grpcurl lines, this script knows ${#wanted[@]}"
 for i in "${!lines[@]}"; do
   expect "${wanted[$i]}" "${lines[$i]}"

@@ -171,16 +171,7 @@ fn a_turn_outlives_everything_that_works_on_it() {
     let system = System::bare(free_address());
     let provider = Provider::start(ECHO);
     let start_all = || {
-        let args = [
-            "up",
-            "--json",
-            "--no-chat",
-            "--grpc",
-            system.grpc(),
-            "--http",
-            "127.0.0.1:0",
-        ];
-        let up = start(&system, &provider, &args);
+        let up = start(&system, &provider, &system.up_at("127.0.0.1:0"));
         up.line("the banner");
         up
     };

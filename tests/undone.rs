@@ -188,7 +188,7 @@ fn what_of_a_brief_nobody_took_is_not_met() {
     let system = System::bare("127.0.0.1:1".to_owned());
     let brief = |extra: &str| {
         let text = format!(
-            "objective: Tell the neighbours that the library opens on Monday\npayload:\n  language: en\n{extra}constraints:\n  \
+            "objective: Tell the neighbours\npayload:\n  clientBrief: The library opens again on Monday at nine. All of the neighbours are welcome, and there is coffee.\n  language: en\n{extra}constraints:\n  \
              acceptanceCriteria: ['mentions \"library\"']\n"
         );
         fs::write(system.folder().join("brief.yaml"), text).expect("the folder is there");
@@ -203,13 +203,12 @@ fn what_of_a_brief_nobody_took_is_not_met() {
     let first =
         "`payload.mustInclud` is taken by no agent that is known; did you mean `mustInclude`?";
     assert!(misspelt.stderr.contains(first), "{misspelt:?}");
-    let objective = [
-        "run",
-        "--here",
-        "--objective",
-        "Tell the neighbours that the library opens",
-    ];
-    let unasked = system.run(&objective, "");
+    fs::write(
+        system.folder().join("brief.yaml"),
+        "objective: Tell the neighbours\npayload:\n  clientBrief: The library opens on Monday.\n",
+    )
+    .expect("the folder is there");
+    let unasked = system.run(&["run", "--here", "brief.yaml"], "");
     assert_eq!(
         unasked.code,
         Some(3),
@@ -219,6 +218,50 @@ fn what_of_a_brief_nobody_took_is_not_met() {
         unasked.stderr.contains("verdict  no criteria were given"),
         "{unasked:?}"
     );
+}
+
+/// Issue 26: what nobody did is not done, however well it measures; how many words there are is measured.
+///
+/// spec: ORC-2.4
+#[test]
+fn an_objective_that_nobody_acts_on_ends_with_nothing_made_and_the_reason() {
+    let (system, _up) = System::up();
+    let run = |criteria: &[&str]| {
+        let criteria = criteria.iter().flat_map(|text| ["--criterion", text]);
+        let args = ["run", "--objective", "Fix my kitchen sink"];
+        let args: Vec<&str> = args.into_iter().chain(criteria).collect();
+        system.run(&args, "")
+    };
+    for criteria in [&[][..], &["at most 5 words", "4 words", "20 characters"]] {
+        let ended = run(criteria);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert_eq!(ended.stdout.trim(), "", "{ended:?}");
+        for told in ["nothing was made", "nobody did what was asked"] {
+            assert!(ended.stderr.contains(told), "{told}: {ended:?}");
+        }
+    }
+    let shown = &system.json(&["runs", "show", "latest", "--json"])[0];
+    assert_eq!(shown["undone"], "all", "{shown:#}");
+    let quality = &shown["result"]["quality"];
+    assert_eq!(quality["score"], serde_json::Value::Null, "{quality:#}");
+    let listed = system.run(&["runs", "list"], "");
+    assert!(
+        listed.stdout.contains("completed, nothing made"),
+        "{listed:?}"
+    );
+}
+
+/// spec: ORC-2.2
+#[test]
+fn a_bare_number_of_words_is_measured() {
+    let system = System::bare("127.0.0.1:1".to_owned());
+    let brief = "objective: Tell the neighbours\npayload:\n  clientBrief: The library opens on Monday at nine o clock.\nconstraints:\n  \
+                 acceptanceCriteria: ['9 words', '12 words']\n";
+    fs::write(system.folder().join("brief.yaml"), brief).expect("the folder is there");
+    let ended = system.run(&["run", "--here", "brief.yaml"], "");
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    let told = "1 of 2 criteria is met; not met \"12 words\"";
+    assert!(ended.stderr.contains(told), "{ended:?}");
 }
 
 #[test]

@@ -10,14 +10,16 @@ use std::{
         mpsc::{Receiver, channel},
     },
     thread::JoinHandle,
+    time::Duration,
 };
 
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
+use serde_json::Value;
 
-use super::{PATIENCE, eventually};
+use super::{PATIENCE, within};
 
 /// A running process, killed on drop.
 pub(crate) struct Process {
@@ -35,6 +37,17 @@ pub(crate) struct Finished {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
+}
+
+impl Finished {
+    /// Output lines of a program with `--json` that has done what these arguments say.
+    pub(crate) fn json(&self, args: &[&str]) -> Vec<Value> {
+        assert_eq!(self.code, Some(0), "{args:?}: {self:?}");
+        let lines = self.stdout.lines();
+        lines
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}")))
+            .collect()
+    }
 }
 
 impl Process {
@@ -185,19 +198,35 @@ impl Process {
     }
 
     /// Writes this input and waits until it ends by itself.
-    pub(crate) fn finish(mut self, input: &str) -> Finished {
+    pub(crate) fn finish(self, input: &str) -> Finished {
+        self.finish_within(PATIENCE, input)
+    }
+
+    /// The same for a program that takes longer than others.
+    pub(crate) fn finish_within(mut self, patience: Duration, input: &str) -> Finished {
         if let Some(mut stdin) = self.child.stdin.take() {
             // A program that reads no input may have ended already.
             let _ = stdin.write_all(input.as_bytes());
         }
-        self.wait()
+        self.ended(patience)
     }
 
     /// Waits until it ends by itself.
-    pub(crate) fn wait(mut self) -> Finished {
+    pub(crate) fn wait(self) -> Finished {
+        self.ended(PATIENCE)
+    }
+
+    fn ended(mut self, patience: Duration) -> Finished {
         let name = self.name.clone();
-        let status = eventually(&format!("`{name}` has ended"), || {
+        let status = within(patience, &format!("`{name}` has ended"), || {
             self.child.try_wait().expect("it was started")
+        });
+        // What it has started may have its output, too.
+        within(patience, &format!("all of `{name}` has ended"), || {
+            self.readers
+                .iter()
+                .all(JoinHandle::is_finished)
+                .then_some(())
         });
         for reader in self.readers.drain(..) {
             reader.join().expect("readers do not panic");

@@ -30,22 +30,34 @@ impl System {
 
     /// Starts an agent from a file with this text, and waits until it is online.
     pub(crate) fn start_file(&self, name: &str, text: &str, more: &[&str]) -> Process {
-        let file = format!("{name}.toml");
-        fs::write(self.folder().join(&file), text).expect("the folder is there");
-        let mut args = vec!["agent", "run", &file];
-        args.extend(more);
-        let agent = self.start(&args);
+        let agent = self.begin_file(name, text, more);
         self.wait_online(name);
         agent
     }
 
+    /// The same, without waiting.
+    fn begin_file(&self, name: &str, text: &str, more: &[&str]) -> Process {
+        let file = format!("{name}.toml");
+        fs::write(self.folder().join(&file), text).expect("the folder is there");
+        let mut args = vec!["agent", "run", &file];
+        args.extend(more);
+        self.start(&args)
+    }
+
     /// A worker with one tool, which prints `result`.
     pub(crate) fn start_worker(&self, name: &str, what: &str, result: &str) -> Process {
+        let worker = self.begin_worker(name, what, result);
+        self.wait_online(name);
+        worker
+    }
+
+    /// The same, without waiting until it is online.
+    pub(crate) fn begin_worker(&self, name: &str, what: &str, result: &str) -> Process {
         let text = format!(
             "name = '{name}'\ndescription = '{what}'\n[[tool]]\nname = 'work'\ndescription = '{what}'\n\
              command = ['sh', '-c', 'cat >/dev/null; {result}']\n"
         );
-        self.start_file(name, &text, &["--ephemeral"])
+        self.begin_file(name, &text, &["--ephemeral"])
     }
 
     /// The worker whose tool blocks until [released](Self::let_go). Its runs survive it.

@@ -1,8 +1,9 @@
-//! What workflows over Kafka are tested with: `up`, bridges, and an agent over HTTP.
+//! The stage for tests of workflows over Kafka: `up`, bridges, and an agent over HTTP.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     env, fs,
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -19,21 +20,12 @@ use serde_json::{Value, json};
 use tokio::{net::TcpListener, runtime::Runtime, time::sleep};
 
 use crate::{
-    harness::{Process, System, eventually, free_address},
+    harness::{Process, System, alone_with_kafka, free_address},
     workflows::shown,
 };
 
-/// The tests share topics, whose messages they would have from one another.
-static ALONE: Mutex<()> = Mutex::new(());
-
-/// Time at which an agent answers.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Answers {
-    /// After this time.
-    After(Duration),
-    /// When it is [let](Agent::let_go).
-    WhenLet,
-}
+/// The key with which the agent is called. It is in the file `key` alone.
+pub(super) const KEY: &str = "bridge-canary-0a5d93e7";
 
 /// A request to the agent.
 #[derive(Clone, Debug)]
@@ -43,7 +35,6 @@ pub(super) struct Asked {
     pub(super) id: String,
     /// The run.
     pub(super) context: String,
-    pub(super) text: String,
 }
 
 /// Requests to the agent, and answers.
@@ -52,10 +43,11 @@ pub(super) struct Counted {
     pub(super) begun: Vec<Asked>,
     /// Answers by the ids of messages: the first of each.
     pub(super) ended: BTreeMap<String, Instant>,
-    let_go: BTreeSet<String>,
+    /// Messages that are not answered yet.
+    held: BTreeSet<String>,
 }
 
-/// An agent over HTTP that counts what it is asked, by the ids of messages. It wants the key `k-1`.
+/// An agent over HTTP that counts what it is asked, by the ids of messages. It wants [`KEY`].
 pub(super) struct Agent {
     url: String,
     counted: Arc<Mutex<Counted>>,
@@ -63,7 +55,8 @@ pub(super) struct Agent {
 }
 
 impl Agent {
-    fn start(answers: Answers) -> Self {
+    /// An agent that takes this time for an answer.
+    fn start(work: Duration) -> Self {
         let runtime = Runtime::new().expect("threads");
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"));
         let listener = listener.expect("a port");
@@ -79,7 +72,7 @@ impl Agent {
         let router = Router::new()
             .route("/.well-known/agent-card.json", get(async || Json(card)))
             .route("/message:send", post(answer))
-            .with_state((Arc::clone(&counted), answers));
+            .with_state((Arc::clone(&counted), work));
         runtime.spawn(async move {
             let _ = axum::serve(listener, router).await;
         });
@@ -94,34 +87,23 @@ impl Agent {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets an answer go.
-    pub(super) fn let_go(&self, id: &str) {
-        self.counted().let_go.insert(id.to_owned());
+    /// Holds the answer to a message back.
+    pub(super) fn hold(&self, id: &str) {
+        self.counted().held.insert(id.to_owned());
     }
 
-    /// The message that this run has sent as its latest one, once it has sent so many different ones.
-    pub(super) fn message(&self, run: &str, number: usize) -> String {
-        eventually(&format!("step {number} of {run} is at work"), || {
-            let counted = self.counted();
-            let of_run = counted.begun.iter().filter(|asked| asked.context == run);
-            let mut ids: Vec<&str> = Vec::new();
-            for asked in of_run {
-                if !ids.contains(&&*asked.id) {
-                    ids.push(&asked.id);
-                }
-            }
-            assert!(ids.len() <= number, "{ids:?}");
-            (ids.len() == number).then(|| ids[number - 1].to_owned())
-        })
+    /// Lets all answers go.
+    pub(super) fn let_go(&self) {
+        self.counted().held.clear();
     }
 }
 
 async fn answer(
-    State((counted, answers)): State<(Arc<Mutex<Counted>>, Answers)>,
+    State((counted, work)): State<(Arc<Mutex<Counted>>, Duration)>,
     headers: HeaderMap,
     Json(request): Json<Value>,
 ) -> Response {
-    if headers.get("x-key").is_none_or(|key| key != "k-1") {
+    if headers.get("x-key").is_none_or(|key| key != KEY) {
         let error = json!({ "error": { "code": 401, "message": "no key" } });
         return (StatusCode::UNAUTHORIZED, Json(error)).into_response();
     }
@@ -133,18 +115,10 @@ async fn answer(
         at: Instant::now(),
         id: id.clone(),
         context: field("contextId"),
-        text: message["parts"][0]["text"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned(),
     });
-    match answers {
-        Answers::After(time) => sleep(time).await,
-        Answers::WhenLet => {
-            while !lock().let_go.contains(&id) {
-                sleep(Duration::from_millis(1)).await;
-            }
-        }
+    sleep(work).await;
+    while lock().held.contains(&id) {
+        sleep(Duration::from_millis(5)).await;
     }
     lock().ended.entry(id).or_insert_with(Instant::now);
     let text = message["parts"][0]["text"].as_str().unwrap_or_default();
@@ -152,43 +126,96 @@ async fn answer(
     Json(json!({ "message": said })).into_response()
 }
 
+/// Address of a Kafka, further settings of it, and the password in the file `password`.
+pub(super) struct Address<'a> {
+    pub(super) servers: String,
+    pub(super) settings: &'a str,
+    pub(super) password: &'a str,
+}
+
 /// A system with `up`, whose steps go over Kafka, and the agent among those of the hub. The Kafka is the one that `AGENTHUB_TEST_KAFKA` names,
 /// or librdkafka's mock cluster.
 pub(super) struct Stage {
     pub(super) system: System,
     pub(super) agent: Agent,
-    http: String,
+    /// Address at which `up` serves HTTP.
+    pub(super) http: String,
+    /// Addresses of Kafka.
+    pub(super) servers: String,
     executors: &'static str,
+    environment: Vec<(&'static str, PathBuf)>,
     _kafka: Option<MockKafka>,
     _alone: MutexGuard<'static, ()>,
 }
 
 impl Stage {
-    /// The stage, and its `up`.
-    pub(super) fn start(answers: Answers, executors: &'static str) -> (Self, Process) {
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let (kafka, settings) = match env::var("AGENTHUB_TEST_KAFKA") {
-            Ok(servers) => (None, format!("servers = '{servers}'\n")),
+    /// The stage, with an agent that takes this time for an answer, and its `up`.
+    pub(super) fn start(work: Duration, executors: &'static str) -> (Self, Process) {
+        Self::start_with(work, executors, "", Vec::new())
+    }
+
+    /// The same with further settings, before the tables of the file, and variables of the environment.
+    pub(super) fn start_with(
+        work: Duration,
+        executors: &'static str,
+        settings: &str,
+        environment: Vec<(&'static str, PathBuf)>,
+    ) -> (Self, Process) {
+        let (kafka, servers, topics) = match env::var("AGENTHUB_TEST_KAFKA") {
+            Ok(servers) => (None, servers, ""),
             Err(_) => {
                 let kafka = MockKafka::start();
                 let servers = kafka.servers();
-                let settings =
-                    format!("servers = '{servers}'\nmake_topics = false\npartitions = 4\n");
-                (Some(kafka), settings)
+                (
+                    Some(kafka),
+                    servers,
+                    "make_topics = false\npartitions = 4\n",
+                )
             }
         };
+        let at = Address {
+            servers,
+            settings: topics,
+            password: "",
+        };
+        let (stage, up) = Self::start_at(at, work, executors, settings, environment);
+        let stage = Self {
+            _kafka: kafka,
+            ..stage
+        };
+        (stage, up)
+    }
+
+    /// The same at this address of Kafka.
+    pub(super) fn start_at(
+        at: Address<'_>,
+        work: Duration,
+        executors: &'static str,
+        settings: &str,
+        environment: Vec<(&'static str, PathBuf)>,
+    ) -> (Self, Process) {
+        let Address {
+            servers,
+            settings: of_kafka,
+            password,
+        } = at;
+        let alone = alone_with_kafka();
         let system = System::bare(free_address());
         let settings = format!(
-            "[outbound]\nallow = ['127.0.0.0/8']\n[bridge.auth.counting]\nkind = 'apiKey'\nkey = 'file:key'\n[kafka]\n{settings}"
+            "{settings}\n[outbound]\nallow = ['127.0.0.0/8']\n[bridge.auth.counting]\nkind = 'apiKey'\nkey = 'file:key'\n\
+             [kafka]\nservers = '{servers}'\n{of_kafka}"
         );
         fs::write(system.folder().join("agenthub.toml"), settings).expect("it is written");
-        fs::write(system.folder().join("key"), "k-1\n").expect("it is written");
+        fs::write(system.folder().join("key"), format!("{KEY}\n")).expect("it is written");
+        fs::write(system.folder().join("password"), password).expect("it is written");
         let stage = Self {
             system,
-            agent: Agent::start(answers),
+            agent: Agent::start(work),
             http: free_address(),
+            servers,
             executors,
-            _kafka: kafka,
+            environment,
+            _kafka: None,
             _alone: alone,
         };
         let up = stage.up();
@@ -204,36 +231,50 @@ impl Stage {
         (stage, up)
     }
 
+    /// Folder of the boundaries at which steps are held.
+    pub(super) fn boundaries(&self) -> PathBuf {
+        self.system.folder().join("boundaries")
+    }
+
+    /// A process of the system, whose steps can be held at boundaries.
+    pub(super) fn process(&self, args: &[&str]) -> Process {
+        let boundaries = self.boundaries();
+        let mut environment = vec![("AGENTHUB_BOUNDARIES", &boundaries)];
+        environment.extend(self.environment.iter().map(|(name, value)| (*name, value)));
+        Process::start_in(&environment, self.system.folder(), &self.system.hub(), args)
+    }
+
     /// `agenthub up`, again after a kill.
     pub(super) fn up(&self) -> Process {
-        let up = self.system.start(&[
-            "up",
-            "--json",
-            "--executors",
-            self.executors,
-            "--presence-lease-seconds",
-            crate::harness::PRESENCE_LEASE_SECONDS,
-            "--grpc",
-            self.system.grpc(),
-            "--http",
-            &self.http,
-        ]);
+        let executors = ["--executors", self.executors, "--max-executors", "200"];
+        let up = [
+            &self.system.up_at(&self.http)[..],
+            &executors,
+            &self.system.patience(),
+        ];
+        let up = self.process(&up.concat());
         up.line("the banner");
         up
     }
 
-    /// A bridge that takes tasks.
-    pub(super) fn bridge(&self) -> Process {
-        let bridge = self.bridge_later();
+    /// A bridge that takes tasks, again after a kill under the same name.
+    pub(super) fn bridge(&self, name: &str) -> Process {
+        let a2a = format!("http://{}", self.http);
+        // Kafka knows names beyond the end of a test.
+        let name = format!("{name}.{}", self.http.replace(':', "-"));
+        let args = [
+            "bridge",
+            "--json",
+            "--a2a",
+            &a2a,
+            "--name",
+            &name,
+            "--metrics",
+            "127.0.0.1:0",
+        ];
+        let bridge = self.process(&args);
         bridge.line("that it takes tasks");
         bridge
-    }
-
-    /// A bridge that prints a line once it takes tasks.
-    pub(super) fn bridge_later(&self) -> Process {
-        let a2a = format!("http://{}", self.http);
-        let args = ["bridge", "--json", "--a2a", &a2a, "--at-once", "16"];
-        self.system.start(&args)
     }
 
     /// A run that has ended, whatever that takes.

@@ -226,6 +226,21 @@ impl Cortex for Service {
         Err(Status::failed_precondition("run is working: wait for it"))
     }
 
+    async fn fork_run(&self, _: Request<pb::ForkRunRequest>) -> Answer<pb::Run> {
+        Err(Status::invalid_argument("there is no such event"))
+    }
+
+    async fn list_run_events(
+        &self,
+        _: Request<pb::ListRunEventsRequest>,
+    ) -> Answer<pb::ListRunEventsResponse> {
+        Ok(Response::new(pb::ListRunEventsResponse::default()))
+    }
+
+    async fn get_run_moment(&self, _: Request<pb::GetRunMomentRequest>) -> Answer<pb::RunMoment> {
+        Ok(Response::new(pb::RunMoment::default()))
+    }
+
     async fn decide_approval(
         &self,
         request: Request<pb::DecideApprovalRequest>,

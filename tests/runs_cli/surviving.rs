@@ -1,25 +1,27 @@
 //! Runs whose processes are killed in progress: they wait for an approval at that time, so that the point is always the
 //! same.
 
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
 
 use serde_json::Value;
 
 use crate::harness::{Process, System, eventually, free_address};
 
 /// The approvals that are requested.
-const ASKED: [&str; 7] = [
-    "--objective",
-    "Invite everybody to our open day on 12 May",
+const ASKED: [&str; 6] = [
     "--criterion",
     "mentions \"open day\"",
     "--approval",
     "plan.strategy",
     "--json",
+    "brief.yaml",
 ];
+
+const BRIEF: &str = "objective: Invite everybody\npayload:\n  clientBrief: Our open day is on 12 May. There is coffee for everybody.\n";
 
 /// Starts a program that serves on a free port.
 pub(crate) fn start(system: &System, args: &[&str]) -> Process {
+    fs::write(system.folder().join("brief.yaml"), BRIEF).expect("the folder is there");
     let any = PathBuf::from("127.0.0.1:0");
     let environment = [("AGENTHUB_GRPC", &any), ("AGENTHUB_HTTP", &any)];
     Process::start_in(&environment, system.folder(), &system.hub(), args)
@@ -97,21 +99,9 @@ fn a_run_in_a_process_of_its_own_is_finished_after_that_is_killed() {
 #[test]
 fn a_run_is_watched_on_without_a_gap_when_everything_is_killed_and_comes_back() {
     let system = System::bare(free_address());
-    let up = || {
-        let args = [
-            "up",
-            "--json",
-            "--no-chat",
-            "--grpc",
-            system.grpc(),
-            "--http",
-            "127.0.0.1:0",
-        ];
-        let up = system.start(&args);
-        up.line("the banner");
-        up
-    };
+    let up = || system.serve(&["up", "--no-chat"]);
     let first = up();
+    fs::write(system.folder().join("brief.yaml"), BRIEF).expect("the folder is there");
     let args: Vec<&str> = ["run"].into_iter().chain(ASKED).collect();
     let watching = system.start(&args);
     let before = frames_to(&watching, "approval");

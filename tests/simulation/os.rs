@@ -39,10 +39,10 @@ pub(crate) fn enter(seed: u64) {
     fastrand::seed(seed);
 }
 
-/// Ends this process after a minute, in case its world hangs.
+/// Ends this process after ten minutes, in case its world hangs. A world takes a second or two of a processor, of which others may leave it little.
 pub(crate) fn give_up_later() {
     // SAFETY: it has no preconditions, and nothing else here uses the alarm.
-    unsafe { libc::alarm(60) };
+    unsafe { libc::alarm(600) };
 }
 
 /// Sets the clock to this time after the start. It never goes back.

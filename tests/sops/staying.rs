@@ -161,9 +161,8 @@ fn ask(system: &System, brain: &Brain, words: &str) -> Process {
 
 /// A hub that waits two seconds for offline agents.
 fn impatient() -> (System, Process) {
-    let system = System::bare(free_address());
-    let grace = PathBuf::from("2");
-    let broker = system.start_durable_broker_in(&[("AGENTHUB_AWAY_GRACE_SECONDS", &grace)]);
+    let system = System::bare(free_address()).impatient();
+    let broker = system.start_durable_broker();
     (system, broker)
 }
 

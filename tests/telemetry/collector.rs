@@ -1,14 +1,16 @@
-//! A local collector that stores spans received over HTTP or gRPC.
+//! A local collector that stores spans received over HTTP or gRPC, and metrics over HTTP.
 
 use std::sync::{Arc, Mutex};
 
 use axum::{Router, body::Bytes, extract::State, http::HeaderMap, routing::post};
 use opentelemetry_proto::tonic::{
+    collector::metrics::v1::{ExportMetricsServiceRequest, ExportMetricsServiceResponse},
     collector::trace::v1::{
         ExportTraceServiceRequest, ExportTraceServiceResponse,
         trace_service_server::{TraceService, TraceServiceServer},
     },
     common::v1::{KeyValue, any_value},
+    metrics::v1::Metric,
     trace::v1::Span,
 };
 use prost::Message;
@@ -25,7 +27,10 @@ pub(crate) struct Collector {
 
 /// Received requests, with the value of the header `x-key`.
 #[derive(Clone, Default)]
-struct Received(Arc<Mutex<Vec<(ExportTraceServiceRequest, String)>>>);
+struct Received(
+    Arc<Mutex<Vec<(ExportTraceServiceRequest, String)>>>,
+    Arc<Mutex<Vec<ExportMetricsServiceRequest>>>,
+);
 
 impl Received {
     fn keep(&self, request: ExportTraceServiceRequest, key: Option<&[u8]>) {
@@ -41,6 +46,7 @@ impl Collector {
         Self::start(|listener, kept| async move {
             let app = Router::new()
                 .route("/v1/traces", post(export))
+                .route("/v1/metrics", post(measure))
                 .with_state(kept);
             axum::serve(listener, app).await.expect("it goes on");
         })
@@ -89,6 +95,15 @@ impl Collector {
         kept.clone()
     }
 
+    /// The metrics received last, by their names.
+    pub(crate) fn metrics(&self) -> Vec<Metric> {
+        let kept = self.kept.1.lock().expect("no panic while it is locked");
+        let last = kept.last().cloned().unwrap_or_default();
+        let resources = last.resource_metrics.into_iter();
+        let scopes = resources.flat_map(|resource| resource.scope_metrics);
+        scopes.flat_map(|scope| scope.metrics).collect()
+    }
+
     /// Received spans.
     pub(crate) fn spans(&self) -> Vec<Span> {
         let requests = self.requests().into_iter();
@@ -102,6 +117,13 @@ async fn export(State(kept): State<Received>, headers: HeaderMap, body: Bytes) -
     let request = ExportTraceServiceRequest::decode(body).expect("it is Protobuf");
     kept.keep(request, headers.get("x-key").map(|key| key.as_bytes()));
     ExportTraceServiceResponse::default().encode_to_vec()
+}
+
+async fn measure(State(kept): State<Received>, body: Bytes) -> Vec<u8> {
+    let request = ExportMetricsServiceRequest::decode(body).expect("it is Protobuf");
+    let mut all = kept.1.lock().expect("no panic while it is locked");
+    all.push(request);
+    ExportMetricsServiceResponse::default().encode_to_vec()
 }
 
 #[tonic::async_trait]

@@ -27,11 +27,14 @@ const FOR_KIOSK: [(&str, &str); 6] = [
 ];
 
 /// Requests for the chat that the README has, with their exit code and a part of the answer.
-const FOR_CHAT: [(&str, i32, &str); 13] = [
-    ("echo \"hello there\"", 0, "hello there"),
-    ("please echo \"hi\"", 0, "Echo: please echo \"hi\""),
-    ("ask agent_echo to echo \"hi\"", 0, "hi"),
-    ("agent_echo \"hi\"", 0, "hi"),
+const FOR_CHAT: [(&str, i32, &str); 16] = [
+    ("echo \"hello there\"", 0, "Echo: hello there"),
+    ("please echo \"hi\"", 0, "Echo: hi"),
+    ("ask agent_echo to echo \"hi\"", 0, "Echo: hi"),
+    ("agent_echo \"hi\"", 0, "Echo: hi"),
+    ("ask agent_echo \"Hello hub\"", 0, "Echo: Hello hub"),
+    ("ask agent_echo hello", 3, "Echo: hello"),
+    ("agent_echo hello", 3, "Echo: hello"),
     ("hello", 0, "offline stand-in"),
     ("who are you?", 0, "offline stand-in"),
     ("thanks", 0, "offline stand-in"),

@@ -8,7 +8,7 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    harness::{Finished, System, eventually},
+    harness::{Finished, System, eventually, free_address},
     workflows::written,
 };
 
@@ -25,7 +25,7 @@ steps:
   each: { for_each: [5, 6], agent: writer, text: write a poem, on_item_failure: continue }
 ";
 
-/// spec: EXE-9.6
+/// spec: EXE-9
 #[test]
 fn a_workflow_that_goes_on_without_a_step_is_done_in_part() {
     let (system, _up) = System::up();
@@ -184,7 +184,8 @@ fn a_field_that_no_step_reads_is_told_by_validate_and_by_the_run_that_has_it() {
 /// spec: EXE-3.3
 #[test]
 fn who_is_waited_for_is_said_at_once() {
-    let (system, _up) = System::up();
+    let system = System::bare(free_address()).impatient();
+    let _up = system.start_durable_up();
     let echo = system.start_echo("agent_away");
     echo.kill();
     eventually("it is offline", || {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     begun, in_state,
-    kills::{let_go, start_worker},
+    logging::{let_go, start_worker},
     written,
 };
 use crate::{
