@@ -142,7 +142,8 @@ document.addEventListener("submit", async (event) => {
     const isLogin = to.pathname === "/ui/login";
     if (answer.ok && isLogin && !form.matches(".login, .who")) {
       refuse(form, [{ words: `You are not logged in any more. ${HERE} Log in on another tab, and send it again.` }]);
-    } else if (answer.ok) {
+    } else if (answer.ok || (answer.redirected && !isLogin)) {
+      // A redirect says that it was taken, whatever comes of the page that it leads to.
       arrive(form, to);
     } else {
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
