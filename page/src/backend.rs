@@ -21,6 +21,13 @@ use crate::{
 /// Deadline of a call.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
 
+/// Deadline of the call that starts a run, which waits for the journal and for the run's beginning. It is within what `page.js` waits for an answer.
+const STARTING: Duration = Duration::from_secs(25);
+
+/// Words for a run that may begin after that. The same form begins it once.
+const NOT_STARTED: &str =
+    "No answer in time. It may begin all the same: send it again, and it begins only once.";
+
 /// Id of Cortex.
 pub(crate) const CORTEX: &str = "cortex";
 
@@ -101,7 +108,9 @@ impl Backend {
     }
 
     pub(crate) async fn start_run(&self, request: pb::StartRunRequest) -> Result<pb::Run, Trouble> {
-        within(self.cortex()?.start_run(request)).await
+        let late = |_| Trouble::late().saying(NOT_STARTED);
+        let started = timeout(STARTING, self.cortex()?.start_run(request)).await;
+        Ok(started.map_err(late)??.into_inner())
     }
 
     pub(crate) async fn run(&self, id: &str) -> Result<pb::Run, Trouble> {
