@@ -186,6 +186,9 @@ function arrive(form, to) {
   const isHere = to.pathname === location.pathname && to.search === location.search;
   if (isHere && connection.textContent === "" && live) {
     form.reset();
+    // The same words said once more are another message.
+    const key = form.elements.namedItem("key");
+    if (key?.type === "hidden") key.value = crypto.getRandomValues(new Uint32Array(4)).join("-");
     form.querySelector("textarea")?.focus();
   } else {
     location.assign(to);

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use maud::{Markup, html};
+use prost::Message;
 use uuid::Uuid;
 
 /// Name of the field.
-const FIELD: &str = "key";
+pub(crate) const FIELD: &str = "key";
 
 /// The space of the keys that follow from what was sent. It never changes.
 const KEYS: Uuid = Uuid::from_u128(0x8a4f_1c52_90de_4b37_a6c1_5e08_d27b_93f4);
@@ -30,6 +31,15 @@ pub(crate) fn of(form: &HashMap<String, String>) -> String {
     let sent: BTreeMap<&String, &String> = form.iter().collect();
     let sent = format!("{sent:?}");
     Uuid::new_v5(&KEYS, sent.as_bytes()).to_string()
+}
+
+/// The idempotency key of a request that a form with this key makes. Empty if the form has none.
+pub(crate) fn of_request(key: &str, request: &impl Message) -> String {
+    if key.is_empty() {
+        return String::new();
+    }
+    let sent = [key.as_bytes(), &[0], &request.encode_to_vec()].concat();
+    Uuid::new_v5(&KEYS, &sent).to_string()
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ use crate::{
     Pages,
     backend::Backend,
     elements::segment,
+    form_key,
     place::Place,
     shell::{self, Section},
     trouble::{Fault, Trouble},
@@ -51,6 +52,7 @@ pub(super) async fn begin(
 fn form(thread: &str, said: &str) -> Markup {
     html! {
         form.say method="post" enctype="multipart/form-data" action={ "/ui/chat/" (segment(thread)) } {
+            (form_key::field("say"))
             label {
                 span { "Say to Cortex" }
                 textarea name=(said::TEXT) rows="2" required autofocus { (said) }
@@ -86,26 +88,35 @@ pub(super) async fn stop(backend: Backend, place: Place) -> Result<Redirect, Tro
     Ok(Redirect::to(&format!("/ui/chat/{thread}")))
 }
 
-/// Sends words and files to Cortex, and redirects to the conversation.
+/// Sends words and files to Cortex, and redirects to the conversation. A form that is sent once more, as nobody answered in time, says nothing twice.
 pub(super) async fn say(backend: Backend, place: Place, said: Said) -> Result<Redirect, Trouble> {
     let thread = match place.path("thread") {
         "" => Uuid::now_v7().to_string(),
         thread => thread.to_owned(),
     };
-    let request = StartRunRequest {
-        objective: said.text,
-        files: said.files,
-        mode: "chat".into(),
-        thread_id: thread.clone(),
-        ..Default::default()
-    };
-    let started = backend.start_run(request).await;
+    let started = backend.start_run(request(said, &thread)).await;
     started.map_err(refused)?;
     Ok(Redirect::to(&format!("/ui/chat/{}", segment(&thread))))
 }
 
+fn request(said: Said, thread: &str) -> StartRunRequest {
+    let request = StartRunRequest {
+        objective: said.text,
+        files: said.files,
+        mode: "chat".into(),
+        thread_id: thread.to_owned(),
+        ..Default::default()
+    };
+    StartRunRequest {
+        idempotency_key: form_key::of_request(&said.key, &request),
+        ..request
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use agenthub_proto::cortex::File;
+
     use super::*;
     use crate::trouble::{refused_at, refused_for};
 
@@ -125,6 +136,30 @@ mod tests {
         for part in ["Enter sends it", "<small>At most 8 files, 640 KiB together"] {
             assert!(shown.contains(part), "{part}: {shown}");
         }
+    }
+
+    #[test]
+    fn a_form_that_is_sent_again_says_nothing_twice() {
+        assert!(form("t", "").into_string().contains("id=\"key-say\""));
+        let said = |key: &str, text: &str, content: &[u8]| {
+            let file = File {
+                content: content.to_vec(),
+                ..File::default()
+            };
+            let (key, text) = (key.to_owned(), text.to_owned());
+            let files = vec![file];
+            request(Said { text, files, key }, "t").idempotency_key
+        };
+        let first = said("k", "look", b"x");
+        assert_eq!(first, said("k", "look", b"x"));
+        for other in [
+            said("l", "look", b"x"),
+            said("k", "again", b"x"),
+            said("k", "look", b"y"),
+        ] {
+            assert_ne!(first, other);
+        }
+        assert_eq!(said("", "look", b"x"), "");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use axum::{
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::time::timeout;
 
-use crate::{parts::size, trouble::Trouble};
+use crate::{form_key, parts::size, trouble::Trouble};
 
 /// Maximum size of a form that is read to its end.
 pub(in crate::screens) const MAX_READ: usize = 8 * 1024 * 1024;
@@ -28,6 +28,9 @@ const MAX_TEXT: usize = 64 * 1024;
 
 /// Maximum size of a form without files: a byte of its text takes up to three.
 const MAX_PLAIN: usize = 4 * MAX_TEXT;
+
+/// Bytes of a form's key that count.
+const MAX_KEY: usize = 64;
 
 /// Time for a form to come.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -47,6 +50,8 @@ const NAMELESS: &str = "file";
 pub(in crate::screens) struct Said {
     pub(super) text: String,
     pub(super) files: Vec<File>,
+    /// Key of the form; empty if it has none.
+    pub(super) key: String,
 }
 
 /// A form as far as it has come.
@@ -55,6 +60,7 @@ struct Coming {
     text: Vec<u8>,
     is_text_too_long: bool,
     files: Vec<File>,
+    key: Vec<u8>,
     /// Bytes of all files, those that are not kept included.
     bytes: usize,
     /// Files that have come, those that are not kept included.
@@ -67,6 +73,11 @@ impl Coming {
         if !self.is_text_too_long {
             self.text.extend_from_slice(piece);
         }
+    }
+
+    fn takes_key(&mut self, piece: &[u8]) {
+        let room = MAX_KEY - self.key.len();
+        self.key.extend_from_slice(&piece[..piece.len().min(room)]);
     }
 
     fn begins_file(&mut self, name: &str, mime_type: &str) {
@@ -109,6 +120,7 @@ impl Coming {
         Ok(Said {
             text,
             files: self.files,
+            key: String::from_utf8_lossy(&self.key).into_owned(),
         })
     }
 }
@@ -176,8 +188,10 @@ async fn read_plain(request: Request) -> Result<Said, Trouble> {
     let request = Request::from_parts(head, Body::from(body));
     let form = Form::<HashMap<String, String>>::from_request(request, &()).await;
     let form = form.map_err(|error| Trouble::new(error.status(), error.body_text()))?;
+    let given = |name| form.get(name).map_or(&[][..], |given| given.as_bytes());
     let mut coming = Coming::default();
-    coming.takes_text(form.get(TEXT).map_or(&[], |text| text.as_bytes()));
+    coming.takes_text(given(TEXT));
+    coming.takes_key(given(form_key::FIELD));
     coming.ended()
 }
 
@@ -188,6 +202,11 @@ async fn read(mut form: Multipart) -> Result<Said, Trouble> {
             Some(TEXT) => {
                 while let Some(piece) = piece(&mut field).await? {
                     coming.takes_text(&piece);
+                }
+            }
+            Some(form_key::FIELD) => {
+                while let Some(piece) = piece(&mut field).await? {
+                    coming.takes_key(&piece);
                 }
             }
             Some(FILES) => {
@@ -245,6 +264,10 @@ mod tests {
         format!("--x\r\nContent-Disposition: form-data; name=\"text\"\r\n\r\n{text}\r\n")
     }
 
+    fn key(key: &str) -> String {
+        format!("--x\r\nContent-Disposition: form-data; name=\"key\"\r\n\r\n{key}\r\n")
+    }
+
     async fn said(parts: &[String]) -> Result<Said, Trouble> {
         let body = format!("{}--x--\r\n", parts.concat());
         let request = Request::builder().header("content-type", FORM);
@@ -297,6 +320,15 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_form_brings_its_key_as_far_as_it_counts() {
+        let keyed = async |form: &[String]| said(form).await.expect("it is taken").key;
+        assert_eq!(keyed(&[key("k-1"), text("look")]).await, "k-1");
+        assert_eq!(keyed(&[text("look")]).await, "");
+        let long = "k".repeat(MAX_KEY + 1);
+        assert_eq!(keyed(&[text("look"), key(&long)]).await, long[1..]);
+    }
+
+    #[tokio::test]
     async fn a_form_without_files_may_be_plain() {
         let plain = async |kind: &str, body: String| {
             let request = Request::post("/").header("content-type", kind);
@@ -304,9 +336,12 @@ mod tests {
             Said::from_request(request, &()).await
         };
         for kind in [PLAIN, "application/x-www-form-urlencoded;charset=UTF-8"] {
-            let said = plain(kind, "text=a+b&more=c".to_owned()).await;
+            let said = plain(kind, "text=a+b&more=c&key=k".to_owned()).await;
             let said = said.expect("it is taken");
-            assert_eq!((&*said.text, said.files), ("a b", Vec::new()));
+            assert_eq!(
+                (&*said.text, said.files, &*said.key),
+                ("a b", Vec::new(), "k")
+            );
         }
         let encoded = "%41".repeat(MAX_TEXT);
         let said = plain(PLAIN, format!("text={encoded}")).await;
