@@ -30,6 +30,9 @@ use crate::{
 /// Interval at which a screen is looked at. What is shown is at most that old.
 pub(crate) const LOOK: Duration = Duration::from_millis(900);
 
+/// Id of the piece that says what is wrong.
+const TROUBLE: &str = "trouble";
+
 /// Interval of beats on a stream without news. `page.js` takes a hub that is silent for longer for lost.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
@@ -82,6 +85,14 @@ impl Screen {
             below: html! {},
             position: String::new(),
         }
+    }
+
+    /// The screen where a look fails: as it was, with the trouble at its end, or the trouble alone where that is the answer.
+    fn troubled(mut self, trouble: &Trouble) -> Self {
+        self.now
+            .retain(|piece| piece.id != TROUBLE && !trouble.is_an_answer());
+        self.now.push(Piece::new(TROUBLE, trouble.notice()));
+        self
     }
 
     /// With this above, which is not kept up to date.
@@ -185,20 +196,21 @@ fn follow<L: Look>(pages: &Pages, backend: Backend, look: L) -> Response {
         Err(trouble) => return ended(&trouble),
     };
     let closing = pages.0.closing.clone();
-    let state = (look, Sent::default(), Instant::now(), room);
-    let events = stream::unfold(state, move |(mut look, mut sent, mut due, room)| {
+    let screen = Screen::of("", Vec::new());
+    let state = (look, screen, Sent::default(), Instant::now(), room);
+    let events = stream::unfold(state, move |state| {
+        let (mut look, mut screen, mut sent, mut due, room) = state;
         let (closing, backend) = (closing.clone(), backend.clone());
         let next = async move {
             loop {
                 look.wait(due).await;
-                let screen = look.look().await.unwrap_or_else(|trouble| {
-                    Screen::of("", vec![Piece::new("trouble", trouble.notice())])
-                });
+                let seen = look.look().await;
+                screen = seen.unwrap_or_else(|trouble| screen.troubled(&trouble));
                 due = Instant::now() + LOOK;
                 let waiting = shell::waiting(backend.waiting().await);
                 if let Some(news) = sent.news(&screen.now, waiting) {
-                    let event = Event::default().id(screen.position).data(news);
-                    return (Ok::<_, Infallible>(event), (look, sent, due, room));
+                    let event = Event::default().id(&screen.position).data(news);
+                    return (Ok::<_, Infallible>(event), (look, screen, sent, due, room));
                 }
             }
         };
@@ -211,4 +223,24 @@ fn follow<L: Look>(pages: &Pages, backend: Backend, look: L) -> Response {
                 .event(Event::default().event("beat").data("-")),
         )
         .into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::StatusCode;
+
+    use super::*;
+
+    #[test]
+    fn a_look_that_fails_takes_nothing_away_unless_there_is_nothing_any_more() {
+        let ids = |screen: &Screen| -> Vec<String> {
+            screen.now.iter().map(|piece| piece.id.clone()).collect()
+        };
+        let screen = Screen::new("", html! { "shown" }).troubled(&Trouble::late());
+        assert_eq!(ids(&screen), ["now", TROUBLE]);
+        let screen = screen.troubled(&Trouble::late());
+        assert_eq!(ids(&screen), ["now", TROUBLE]);
+        let gone = Trouble::new(StatusCode::NOT_FOUND, "it is gone");
+        assert_eq!(ids(&screen.troubled(&gone)), [TROUBLE]);
+    }
 }

@@ -197,6 +197,11 @@ impl Trouble {
         self.status == StatusCode::FORBIDDEN
     }
 
+    /// True if the hub refuses, rather than that it cannot answer at present.
+    pub(crate) fn is_an_answer(&self) -> bool {
+        self.status.is_client_error()
+    }
+
     /// The trouble, where a page would have been.
     pub(crate) fn notice(&self) -> Markup {
         let field = (!self.field.is_empty()).then_some(&self.field);
@@ -255,7 +260,7 @@ impl Trouble {
             h1 { (title) }
             (self.notice())
             // Where the hub may still do it, the same is sent again under the same key.
-            @if self.status.is_client_error() { (form_key::renewed()) }
+            @if self.is_an_answer() { (form_key::renewed()) }
             @if !self.field.is_empty() { p { "Go back in the browser to mend it: what was filled in is still there." } }
             ul {
                 @if let Some((path, name)) = section.link() { li { a href=(path) { "Back to " (name) } } }

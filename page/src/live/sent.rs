@@ -15,20 +15,21 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    /// Markup for a page that has these pieces to be as it is now; `None` if it is. Pieces that came at the end are appended, those that changed are
-    /// replaced, and where the order is another one all are sent.
+    /// Markup for a page that has these pieces to be as it is now; `None` if it is. Pieces that changed are replaced, those that came at the end are
+    /// appended, those that are gone from there are deleted, and where the first is another one all are sent.
     pub(super) fn news(&mut self, pieces: &[Piece], waiting: Markup) -> Option<String> {
         let now = pieces.iter().map(|piece| (piece.id.clone(), digest(piece)));
         let before = std::mem::replace(&mut self.pieces, now.collect());
-        let is_longer = !before.is_empty() && pieces.len() >= before.len();
-        let is_before = |((known, _), piece): (&(String, u64), &Piece)| *known == piece.id;
-        let news = match is_longer && before.iter().zip(pieces).all(is_before) {
-            false => html! { @for piece in pieces { (piece) } },
-            true => html! {
-                @for ((_, known), (piece, (_, now))) in before.iter().zip(pieces.iter().zip(&self.pieces)) {
+        let is_there = |((known, _), piece): &(&(String, u64), &Piece)| *known == piece.id;
+        let still = before.iter().zip(pieces).take_while(is_there).count();
+        let news = match still {
+            0 => html! { @for piece in pieces { (piece) } },
+            still => html! {
+                @for ((_, known), (piece, (_, now))) in before[..still].iter().zip(pieces.iter().zip(&self.pieces)) {
                     @if known != now { (replaced(piece)) }
                 }
-                @for piece in &pieces[before.len()..] { (appended(piece)) }
+                @for (gone, _) in &before[still..] { hx-partial id=(gone) hx-swap="delete" {} }
+                @for piece in &pieces[still..] { (appended(piece)) }
             },
         };
         let mut news = news.into_string();
@@ -99,10 +100,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_gone_from_the_end_is_deleted_and_the_rest_stays() {
+        let mut sent = Sent::default();
+        sent.news(&pieces(&[("a", "1"), ("trouble", "1")]), html! {});
+        let news = sent.news(&pieces(&[("a", "1"), ("b", "1")]), html! {});
+        let (gone, new_b) = (
+            "<hx-partial id=\"trouble\" hx-swap=\"delete\"></hx-partial>",
+            "<hx-partial id=\"screen\" hx-swap=\"beforeend\"><div class=\"piece\" id=\"b\">1</div></hx-partial>",
+        );
+        assert_eq!(news, Some(format!("{gone}{new_b}")));
+    }
+
+    #[test]
     fn a_page_whose_pieces_are_others_is_sent_all_of_them() {
         for other in [
             pieces(&[("b", "1"), ("a", "1")]),
-            pieces(&[("a", "1")]),
             pieces(&[("trouble", "1")]),
         ] {
             let mut sent = Sent::default();
