@@ -42,7 +42,7 @@ async fn ask(client: &Client, case: Case, text: String, payload: Option<Value>) 
         payload,
         ..Delegation::to(agent)
             .context_id(case.id())
-            .timeout(Duration::from_secs(60))
+            .timeout(Duration::from_secs(180))
             .text(text)
     };
     let delegation = match agent {

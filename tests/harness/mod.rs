@@ -23,7 +23,7 @@ pub(crate) use process::{Finished, Process};
 pub(crate) use thinking::PRESS;
 
 /// Timeout of any step of a test.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Time for which the mail of an agent that was killed stays with it.
 const PRESENCE_LEASE_SECONDS: &str = "3";

@@ -15,7 +15,7 @@ use super::teams::{Teams, texts};
 use crate::harness::eventually;
 
 /// Patience with a task: longer than a lease of a delivery.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 const SHARED: &str = "team-a.helper";
 

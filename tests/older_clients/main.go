@@ -169,7 +169,7 @@ func ask(ctx context.Context, client hub.AgentHubClient, from, to string, conver
 			from, to, "a2a.message.chat_request")
 		lines++
 	}
-	time.AfterFunc(20*time.Second, func() { log.Fatal("not all was answered in time") })
+	time.AfterFunc(100*time.Second, func() { log.Fatal("not all was answered in time") })
 	for lines > 0 {
 		event, err := messages.Recv()
 		check(err)
