@@ -20,8 +20,8 @@ use super::{
 /// Deadline for the journal to have what was done.
 const WRITTEN: Duration = Duration::from_secs(5);
 
-/// Time for an answer that was taken to be in the journal.
-const ON_ITS_WAY: Duration = Duration::from_secs(1);
+/// Time for an answer that was taken to be in the journal, and for a run to ask again that is taken up after a crash.
+const ON_ITS_WAY: Duration = Duration::from_secs(4);
 
 /// The run does not wait for the approval, and who decided it if anybody did.
 fn not_pending(known: &FoldedRun, approval: &str) -> Error {
@@ -113,17 +113,25 @@ impl Inner {
                 return Err(not_pending(&known, approval));
             }
             if shelf.owner.is_empty() || shelf.owner == CORTEX {
-                // Another answer may be on its way into the journal.
                 let answered = self.until(found, |known| !known.waits_for(approval));
-                if let Ok(Ok(())) = timeout(ON_ITS_WAY, answered).await {
-                    return Err(not_pending(&shelf.known(&run).await?, approval));
+                tokio::select! {
+                    answered = timeout(ON_ITS_WAY, answered) => {
+                        return Err(match answered {
+                            Ok(Ok(())) => not_pending(&shelf.known(&run).await?, approval),
+                            _ => Error::Unavailable(format!("nobody drives run {id} yet")),
+                        });
+                    }
+                    () = own.asks(&run, approval) => {
+                        // Where another answer is before this one, the journal says so.
+                        own.answer(&run, approval, decision.clone());
+                    }
                 }
-                return Err(Error::Unavailable(format!("nobody drives run {id} yet")));
+            } else {
+                let operator = self.cortex.client().operator();
+                let sent = operator.decide(&shelf.owner, &run, approval, decision.clone());
+                sent.await
+                    .map_err(|error| Error::Unavailable(error.to_string()))?;
             }
-            let operator = self.cortex.client().operator();
-            let sent = operator.decide(&shelf.owner, &run, approval, decision.clone());
-            sent.await
-                .map_err(|error| Error::Unavailable(error.to_string()))?;
         }
         let written = self.until(found, |known| !known.waits_for(approval));
         match timeout(WRITTEN, written).await {

@@ -1,7 +1,9 @@
 //! Questions that wait for a person.
 
+use std::pin::pin;
+
 use agenthub_sdk::runs::{Approval, Decision, RunId};
-use futures_util::{Stream, stream};
+use futures_util::{Stream, StreamExt, stream};
 use tokio::sync::oneshot;
 
 use super::LiveRuns;
@@ -62,6 +64,16 @@ impl LiveRuns {
     pub fn answer(&self, run: &RunId, approval: &str, decision: Decision) -> bool {
         let question = self.lock().take_question(run, approval);
         question.is_some_and(|question| question.answer.send(decision).is_ok())
+    }
+
+    /// Waits until this question waits. Cancel-safe.
+    pub async fn asks(&self, run: &RunId, approval: &str) {
+        let mut questions = pin!(self.questions(true));
+        while let Some((asking, asked)) = questions.next().await {
+            if asking == *run && asked.id == approval {
+                return;
+            }
+        }
     }
 
     /// The questions that wait, in the order in which they were asked; with `follow` also those that come.
@@ -125,7 +137,7 @@ impl Drop for Withdrawn {
 
 #[cfg(test)]
 mod tests {
-    use futures_util::{FutureExt, StreamExt};
+    use futures_util::FutureExt;
     use serde_json::json;
 
     use super::*;
@@ -154,6 +166,19 @@ mod tests {
         assert!(live.answer(&run, &shown.id, yes()));
         assert!(!live.answer(&run, &shown.id, yes()), "it is used up");
         assert_eq!(asking.await, yes());
+    }
+
+    #[tokio::test]
+    async fn a_question_can_be_waited_for() {
+        let live = LiveRuns::default();
+        let (run, shown) = (RunId::new("r"), approval("send"));
+        let mut another = Box::pin(live.ask(&RunId::new("q"), &shown));
+        assert!(another.as_mut().now_or_never().is_none());
+        let mut asked = Box::pin(live.asks(&run, &shown.id));
+        assert!(asked.as_mut().now_or_never().is_none());
+        let mut asking = Box::pin(live.ask(&run, &shown));
+        assert!(asking.as_mut().now_or_never().is_none());
+        assert!(asked.now_or_never().is_some());
     }
 
     #[tokio::test]
