@@ -268,12 +268,14 @@ impl Operations {
             let mut held = None;
             while !story.is_over() {
                 let event = tokio::select! {
+                    // What has come is looked at before the words are let go, however late it is.
+                    biased;
+                    () = closing.cancelled() => Err(self::closing()),
                     event = feed.next() => event.map_err(Error::from),
                     () = sleep(LAST_WORDS), if held.is_some() => {
                         yield Ok(held.take().expect("it is held"));
                         continue;
                     }
-                    () = closing.cancelled() => Err(self::closing()),
                 };
                 if let Some(words) = held.take() && !event.as_ref().is_ok_and(|event| story.is_repeated_by(event)) {
                     yield Ok(words);
