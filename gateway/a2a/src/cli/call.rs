@@ -30,8 +30,11 @@ use uuid::Uuid;
 use super::args::{Call, HeaderText};
 use super::printer::{Piece, Printer};
 
-/// Time for a task to be cancelled when the person has enough of it.
-const CANCEL: Duration = Duration::from_secs(5);
+/// Time for a task to be cancelled that takes too long: longer than a hub waits for its agent.
+const CANCEL: Duration = Duration::from_secs(12);
+
+/// The same where the person has enough of it.
+const INTERRUPT: Duration = Duration::from_secs(5);
 
 /// Time for which words of an agent at work are held back: they are dropped if its next words are the same.
 const HOLD: Duration = Duration::from_millis(150);
@@ -81,11 +84,14 @@ pub(super) async fn run(connector: &Connector, mut args: Call) -> anyhow::Result
         let followed = tokio::select! {
             followed = follow(&mut following, &mut printer, args.json.json) => followed,
             seconds = over(args.timeout) => {
-                cancel(&remote, following.task_id()).await;
+                tokio::select! {
+                    () = cancel(&remote, following.task_id(), CANCEL) => {}
+                    _ = signals.next() => {}
+                }
                 bail!("the agent was not done within {seconds} s");
             }
             _ = signals.next() => {
-                cancel(&remote, following.task_id()).await;
+                cancel(&remote, following.task_id(), INTERRUPT).await;
                 return Ok(ExitCode::from(INTERRUPTED));
             }
         };
@@ -105,7 +111,7 @@ pub(super) async fn run(connector: &Connector, mut args: Call) -> anyhow::Result
                         None => bail!(waits(&args.url, &printer.task_id)),
                     },
                     _ = signals.next() => {
-                        cancel(&remote, &printer.task_id).await;
+                        cancel(&remote, &printer.task_id, INTERRUPT).await;
                         return Ok(ExitCode::from(INTERRUPTED));
                     }
                 };
@@ -213,7 +219,7 @@ fn waits(url: &str, task: &str) -> String {
 }
 
 /// The task is told that nobody waits for it any more. It may have ended meanwhile.
-async fn cancel(remote: &Remote, task_id: &str) {
+async fn cancel(remote: &Remote, task_id: &str, patience: Duration) {
     if task_id.is_empty() {
         return;
     }
@@ -221,7 +227,7 @@ async fn cancel(remote: &Remote, task_id: &str) {
         id: task_id.to_owned(),
         ..Default::default()
     };
-    let line = match timeout(CANCEL, remote.cancel_task(request)).await {
+    let line = match timeout(patience, remote.cancel_task(request)).await {
         Ok(Ok(_)) => format!("task {task_id} is cancelled"),
         Ok(Err(error)) => format!("task {task_id} cannot be cancelled: {error}"),
         Err(_) => format!("task {task_id} may not have been cancelled"),
