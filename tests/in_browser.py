@@ -1,16 +1,14 @@
-"""The pages of a hub in a real Chromium: python in_browser.py AGENTHUB CHROMIUM AXE [PICTURES]
+"""The pages of a hub in a real Chromium: python in_browser.py AGENTHUB CHROMIUM AXE GRPC HTTP [PICTURES]
 
-Starts a hub of its own, and does what people do. Ends with a status other than 0 where a page is not as it should be. PICTURES is a folder for
+Starts a hub of its own at these two addresses, and does what people do. Ends with a status other than 0 where a page is not as it should be. PICTURES is a folder for
 pictures of the main screens.
 """
 
 import base64
 import json
 import pathlib
-import random
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,33 +19,30 @@ from playwright.sync_api import expect, sync_playwright
 
 import in_browser_runs as runs
 
-AGENTHUB, CHROMIUM, AXE = sys.argv[1:4]
-PICTURES = pathlib.Path(sys.argv[4]) if len(sys.argv) > 4 else None
+AGENTHUB, CHROMIUM, AXE, GRPC, HTTP = sys.argv[1:6]
+PICTURES = pathlib.Path(sys.argv[6]) if len(sys.argv) > 6 else None
 ROOT = pathlib.Path(__file__).parent.parent
 PATIENCE = 20_000
 expect.set_options(timeout=PATIENCE)
 
 
-def free_port():
-    """A port below those that connections get, so that it stays free while the hub is away."""
-    while True:
-        port = random.randrange(10_000, 32_000)
-        with socket.socket() as taken:
-            try:
-                taken.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
+def until(so, what):
+    """Waits for what no page shows."""
+    for _ in range(200):
+        if so():
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"still not so: {what}")
 
 
 class Hub:
     def __init__(self, folder):
-        self.folder, self.grpc, self.http = folder, free_port(), free_port()
-        self.url = f"http://localhost:{self.http}"
+        self.folder = folder
+        self.url = f"http://localhost:{HTTP.split(':')[-1]}"
         self.start()
 
     def start(self):
-        args = f"up --json --grpc 127.0.0.1:{self.grpc} --http 127.0.0.1:{self.http} --data {self.folder}"
+        args = f"up --json --grpc {GRPC} --http {HTTP} --data {self.folder}"
         self.process = subprocess.Popen([AGENTHUB, *args.split()], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=self.folder)
         assert self.process.stdout.readline(), "it starts"
 
@@ -56,7 +51,7 @@ class Hub:
         self.process.wait()
 
     def command(self, *args):
-        where = ["--data", self.folder] if args[0] == "tokens" else ["--hub", f"http://127.0.0.1:{self.grpc}"]
+        where = ["--data", self.folder] if args[0] == "tokens" else ["--hub", f"http://{GRPC}"]
         done = subprocess.run([AGENTHUB, *args, *where], capture_output=True, text=True, cwd=self.folder)
         return done.stdout.strip()
 
@@ -290,7 +285,7 @@ def look_at_a_team(page, hub):
     expect(faults).to_contain_text("description: [")
     expect(page.get_by_role("row").filter(has=page.get_by_role("cell", name="editor", exact=True))).to_contain_text("not at work")
     (sops / "broken.sop.md").unlink()
-    args = ["sop", "up", str(sops), "--hub", f"http://127.0.0.1:{hub.grpc}", "--data", hub.folder]
+    args = ["sop", "up", str(sops), "--hub", f"http://{GRPC}", "--data", hub.folder]
     team = subprocess.Popen([AGENTHUB, *args], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=hub.folder)
     try:
         page.goto(f"{hub.url}/ui/agents/editor")
