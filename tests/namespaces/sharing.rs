@@ -3,7 +3,7 @@
 use std::{
     fs,
     path::PathBuf,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use agenthub_proto::a2a::{Artifact, Part};
@@ -23,6 +23,14 @@ const SHARED: &str = "team-a.helper";
 const POLICY: &str = "[access]\npolicy = 'policy.toml'\n";
 
 const GRANT: &str = "[shares.\"team-a/helper\"]\nwith = ['team-b']\n";
+
+/// Waits over a midnight that is about to come: quotas of a day begin anew then.
+fn within_a_day() {
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH);
+    while 86_400 - now().expect("it is after 1970").as_secs() % 86_400 < 180 {
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
 
 fn sharing() -> Teams {
     Teams::start_with_file(
@@ -324,6 +332,7 @@ fn an_id_that_is_taken_stays_whose_it_is() {
 /// Issue 25: what a shared agent uses counts for who asked, in its own namespace and nobody else's; the task there says on whose behalf it is.
 #[test]
 fn what_a_shared_agent_uses_counts_for_who_asked() {
+    within_a_day();
     let quota = "[quotas.principals.alice]\ntokens_per_day = 400\n";
     let policy = format!("{GRANT}{quota}");
     let teams = Teams::start_with_file(&["team-a", "team-b"], POLICY, ("policy.toml", &policy));
@@ -358,6 +367,7 @@ fn what_a_shared_agent_uses_counts_for_who_asked() {
 /// Issue 25: whoever may charge does so in the own namespace alone, whatever name is given, and also where an agent is shared.
 #[test]
 fn nobody_is_charged_from_another_namespace() {
+    within_a_day();
     let quotas = "[quotas.principals.alice]\ntokens_per_day = 1000\n[quotas.namespaces.team-a]\ntokens_per_day = 9000\n\
                   [quotas.namespaces.team-b]\ntokens_per_day = 9000\n";
     let policy = format!("{GRANT}{quotas}");
