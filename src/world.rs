@@ -15,8 +15,8 @@ use tonic::{codegen::Service as _, service::Routes};
 
 use crate::{cmd::cortex, journal::Kept, settings::Settings, team::Team};
 
-/// Time for Cortex to see the agents of this process.
-const INTRODUCTION: Duration = Duration::from_secs(5);
+/// Time for Cortex to see the agents of this process, which whoever asks right after the start counts on.
+const INTRODUCTION: Duration = Duration::from_secs(30);
 
 /// Agents beside Cortex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
