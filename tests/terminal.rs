@@ -17,7 +17,7 @@ use nix::{
     unistd::Pid,
 };
 
-use crate::harness::{Process, System, eventually};
+use crate::harness::{Process, System, eventually, remove_settings};
 use writer::Writer;
 
 const CTRL_C: &str = "\x03";
@@ -47,7 +47,9 @@ impl Terminal {
         };
         let pty = openpty(Some(&size), None).expect("a terminal");
         let end = |fd: &OwnedFd| Stdio::from(fd.try_clone().expect("a descriptor"));
-        let child = Command::new(env!("CARGO_BIN_EXE_agenthub"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_agenthub"));
+        remove_settings(&mut command);
+        let child = command
             .args(args)
             .current_dir(system.folder())
             .env("AGENTHUB_HUB", system.hub())

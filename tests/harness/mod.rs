@@ -19,7 +19,7 @@ use serde_json::Value;
 #[cfg(feature = "kafka")]
 pub(crate) use kafka::alone_with_kafka;
 pub(crate) use ports::free_address;
-pub(crate) use process::{Finished, Process};
+pub(crate) use process::{Finished, Process, remove_settings};
 pub(crate) use thinking::PRESS;
 
 /// Timeout of any step of a test.

@@ -96,17 +96,7 @@ impl Process {
         hub: &str,
         args: &[&str],
     ) -> Self {
-        for (key, _) in std::env::vars() {
-            if key.starts_with("AGENTHUB_")
-                || key.starts_with("GCP_")
-                || key.starts_with("GOOGLE_")
-                || key.starts_with("OTEL_")
-                || key.starts_with("VERTEX_")
-                || key == "RUST_LOG"
-            {
-                command.env_remove(key);
-            }
-        }
+        remove_settings(&mut command);
         let mut child = command
             .args(args)
             .current_dir(folder)
@@ -236,6 +226,22 @@ impl Process {
             code: status.code(),
             stdout: stdout.join("\n"),
             stderr: self.said(),
+        }
+    }
+}
+
+/// Removes from the environment of a program what this machine sets for its own. Proxies are no way to a hub on this machine.
+pub(crate) fn remove_settings(command: &mut Command) {
+    for (key, _) in std::env::vars() {
+        if key.starts_with("AGENTHUB_")
+            || key.starts_with("GCP_")
+            || key.starts_with("GOOGLE_")
+            || key.starts_with("OTEL_")
+            || key.starts_with("VERTEX_")
+            || key.to_ascii_uppercase().ends_with("_PROXY")
+            || key == "RUST_LOG"
+        {
+            command.env_remove(key);
         }
     }
 }
