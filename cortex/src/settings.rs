@@ -19,7 +19,8 @@ pub struct Settings {
     pub delegation_timeout: Duration,
     /// The time for a handoff of a run whose plan gives none: 5 min.
     pub handoff_timeout: Duration,
-    /// Time after its start for which Cortex waits for known agents to come back as well, before a run plans without them: 10 s.
+    /// Time after its start for which Cortex waits for known agents to come back as well, before a run plans without them, or a turn
+    /// decides without those that it names or that completed a task of it: 10 s.
     pub returning: Duration,
     /// Retention of runs in the journal once they are over: 30 days.
     pub keep_runs: Duration,

@@ -7,9 +7,10 @@ use std::{
 
 use agenthub_sdk::{
     Client,
+    hub::Directory,
     runs::{Journal, journal::MemoryJournal},
 };
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
@@ -96,6 +97,23 @@ impl Shared {
     /// Start of this Cortex.
     pub(crate) fn begun(&self) -> Instant {
         self.begun
+    }
+
+    /// Waits while agents are missing, shortly after the start, as they may be about to come back with Cortex. Then they count as away.
+    pub(crate) async fn wait_for_missing(
+        &self,
+        directory: &Directory,
+        is_missing: impl Fn() -> bool,
+    ) {
+        let mut changed = directory.changed();
+        let returned = async {
+            while directory.get(CORTEX).is_none() || is_missing() {
+                if changed.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        let _ = timeout_at(self.begun + self.settings.returning, returned).await;
     }
 
     /// The journal of runs; in memory without a journal in the settings.

@@ -7,7 +7,7 @@
 //! show what happens, on the user's task (`task_sink.rs`) or on the call. What is said to an agent by name is handed on as it is
 //! (`proxied.rs`).
 //!
-//! `turn.rs`, `prompt.rs`, `decision.rs`, `floor.rs`, `projection.rs`, `partial.rs`, `history.rs` and `outcome.rs` are pure.
+//! `turn.rs`, `prompt.rs`, `decision.rs`, `missing.rs`, `floor.rs`, `projection.rs`, `partial.rs`, `history.rs` and `outcome.rs` are pure.
 
 mod answer;
 mod ask;
@@ -21,6 +21,7 @@ mod frame_feed;
 pub(crate) mod history;
 mod inbox;
 pub(crate) mod lacking;
+mod missing;
 pub(crate) mod outcome;
 mod partial;
 pub(crate) mod projection;

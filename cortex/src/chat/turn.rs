@@ -110,8 +110,11 @@ impl Rounds<'_> {
                 1 => format!("{name}-{round}"),
                 attempt => format!("{name}-{round}/try-{attempt}"),
             };
-            let words = self.input.words.clone();
-            let step = Step::new(of_attempt("look"), Effect::Look(json!(Query { words })));
+            let query = Query {
+                words: self.input.words.clone(),
+                completed_by: (round > 1).then(|| self.completed_by()),
+            };
+            let step = Step::new(of_attempt("look"), Effect::Look(json!(query)));
             let Some(seen) = self.facts.observed(&step.id) else {
                 return Err(Next::Steps(vec![step]));
             };
@@ -125,6 +128,12 @@ impl Rounds<'_> {
             }
         }
         unreachable!("a look that has not been is asked for")
+    }
+
+    /// The agents that completed tasks so far.
+    fn completed_by(&self) -> Vec<String> {
+        let completed = self.results.iter().filter(|r| r.end == End::Completed);
+        completed.map(|result| result.agent.clone()).collect()
     }
 
     fn is_last(&self, round: u32) -> bool {

@@ -28,6 +28,7 @@ use super::{
     conversation::Turn,
     decision, delegate,
     frame_feed::View,
+    missing::is_anyone_missing,
     projection::Projection,
     prompt::{Agents, Named, Running},
     turn::{Query, Question, TurnContext, undecided},
@@ -128,10 +129,16 @@ impl ChatWorld {
         // Without it, nobody is here.
         let _ = timeout(INTRODUCTION, introduced).await;
         let principal = self.origin.on_behalf_of();
+        let known = || {
+            let mut known = directory.all();
+            known.retain(|entry| self.shared.may_send(principal, &entry.card.name));
+            known
+        };
+        let is_missing = || is_anyone_missing(query, &known());
+        self.shared.wait_for_missing(&directory, is_missing).await;
         let present = self.shared.present(client, principal);
         let here: Vec<&AgentCard> = present.iter().map(|agent| &*agent.card).collect();
-        let mut known = directory.all();
-        known.retain(|entry| self.shared.may_send(principal, &entry.card.name));
+        let known = known();
         let away = known.iter().filter(|entry| !entry.online);
         let away: Vec<&AgentCard> = away.map(|entry| &*entry.card).collect();
         TurnContext {

@@ -6,7 +6,6 @@ use agenthub_proto::{a2a::Part, agenthub::ListAgentsRequest, cortex::Frame, json
 use agenthub_sdk::{
     TaskContext, Update,
     durable::HandedOver,
-    hub::Directory,
     internal::{ANSWER_ARTIFACT, redacted},
     model::{Completion, DeltaSink, LanguageModel, Request, STAND_IN, ToolCall},
     runs::{
@@ -17,10 +16,7 @@ use agenthub_sdk::{
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::{
-    sync::Mutex,
-    time::{timeout, timeout_at},
-};
+use tokio::{sync::Mutex, time::timeout};
 use tracing::Instrument;
 
 use super::{
@@ -82,33 +78,14 @@ impl RunWorld {
         }
     }
 
-    /// Waits for the agents that are known and not here, shortly after Cortex has begun: they may be about to come back with it.
-    async fn everyone(&self, directory: &Directory) {
-        let mut changed = directory.changed();
-        let returned = async {
-            loop {
-                changed.mark_unchanged();
-                let is_introduced = directory.get(CORTEX).is_some();
-                if is_introduced && directory.all().iter().all(|entry| entry.online) {
-                    return;
-                }
-                if changed.changed().await.is_err() {
-                    return;
-                }
-            }
-        };
-        // Who is not back by then counts as away.
-        let _ = timeout_at(
-            self.shared.begun() + self.shared.settings.returning,
-            returned,
-        )
-        .await;
-    }
-
     async fn see(&self, query: &Query) -> PlanningContext {
         let client = self.task.client();
-        self.everyone(&client.directory()).await;
-        let cards = client.directory().present().into_iter();
+        let directory = client.directory();
+        let is_anyone_away = || directory.all().iter().any(|entry| !entry.online);
+        self.shared
+            .wait_for_missing(&directory, is_anyone_away)
+            .await;
+        let cards = directory.present().into_iter();
         let principal = self.task.on_behalf_of();
         let may_send = |agent: &str| self.shared.may_send(principal, agent);
         let cards: Vec<_> = cards
@@ -116,7 +93,7 @@ impl RunWorld {
             .collect();
         let past = self.shared.past();
         let offers = specialists::offers(&cards, &self.open_tasks().await, &past.records().await);
-        let mut known = client.directory().all();
+        let mut known = directory.all();
         known.retain(|entry| may_send(&entry.card.name));
         let seen = PlanningContext {
             offers,

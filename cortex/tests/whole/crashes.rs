@@ -17,7 +17,7 @@ use agenthub_sdk::{
 };
 use tokio::sync::mpsc;
 
-use self::stage::{Digger, Lasting, Mind, System, hears, talkative};
+use self::stage::{Digger, Lasting, Mind, System, has_nothing_left, hears, talkative};
 use crate::harness::*;
 
 /// spec: HUB-7
@@ -141,21 +141,7 @@ async fn while_an_agent_ends() {
     within(digger.started.recv()).await.expect("it is at work");
     drop(first);
     digger.release.notify_one();
-    within(async {
-        let of_the_agent = agenthub_sdk::proto::agenthub::ListTasksRequest {
-            agent_id: "agent_dig".to_owned(),
-            ..Default::default()
-        };
-        loop {
-            let page = ann.client.tasks(of_the_agent.clone()).await;
-            let tasks = page.expect("the hub runs").tasks;
-            if tasks.iter().all(|t| t.state().is_terminal()) {
-                return;
-            }
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    has_nothing_left(&ann, "agent_dig").await;
 
     let second = system.cortex(mind.model()).await;
     let outcome = within(pending.outcome()).await.expect("an outcome");

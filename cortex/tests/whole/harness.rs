@@ -107,10 +107,22 @@ pub(crate) async fn cortex(
 
 /// Waits until Cortex knows that the agent is here.
 pub(crate) async fn knows(cortex: &Running, agent: &str) {
+    knows_that(cortex, agent, true).await;
+}
+
+/// Waits until Cortex knows that the agent is away.
+pub(crate) async fn is_away(cortex: &Running, agent: &str) {
+    knows_that(cortex, agent, false).await;
+}
+
+async fn knows_that(cortex: &Running, agent: &str, online: bool) {
     let directory = cortex.client().directory();
     let mut changed = directory.changed();
     within(async {
-        while !directory.get(agent).is_some_and(|entry| entry.online) {
+        while directory
+            .get(agent)
+            .is_none_or(|entry| entry.online != online)
+        {
             changed.changed().await.expect("Cortex runs");
         }
     })

@@ -1,12 +1,65 @@
-//! Cortex and the hub go away and come back.
+//! Cortex, the hub and agents go away and come back.
+
+use std::time::Duration;
 
 use agenthub_agents::echo;
 use agenthub_sdk::{
     Failure,
     model::{Offline, Scripted},
 };
+use tokio::time::timeout;
 
-use crate::harness::*;
+use crate::{
+    crashes::stage::{Digger, Mind, System, has_nothing_left},
+    harness::*,
+};
+
+/// A turn that waits for nobody has asked its model by then.
+const AT_ONCE: Duration = Duration::from_millis(300);
+
+/// spec: HUB-4, HUB-7
+#[tokio::test]
+async fn an_agent_that_is_named_may_come_back_after_cortex() {
+    let system = System::new().await;
+    let (mind, mut told) = Mind::new(|_| true);
+    let cortex = system.cortex(mind.model()).await;
+    let digger = Digger::start(&system.hub, &cortex).await;
+    within(digger.agent.stop()).await;
+    is_away(&cortex, "agent_dig").await;
+    let ann = User::new(&system.hub, "ann").await;
+    let _pending = ann.send("c", "agent_dig deep").await;
+    let asked = timeout(AT_ONCE, told.recv()).await;
+    assert!(asked.is_err(), "it is asked before the agent is back");
+
+    let _digger = Digger::start(&system.hub, &cortex).await;
+    within(told.recv()).await.expect("it is asked");
+    let asked = mind.asked.lock().expect("no panic");
+    assert_eq!(agents_shown(&asked[0]), ["agent_dig"]);
+}
+
+/// spec: HUB-4, HUB-7
+#[tokio::test]
+async fn an_agent_that_has_done_its_part_may_come_back_after_cortex() {
+    let system = System::new().await;
+    let (mind, mut told) = Mind::new(|request| results(request).is_some());
+    let first = system.cortex(mind.model()).await;
+    let mut digger = Digger::start(&system.hub, &first).await;
+    let ann = User::new(&system.hub, "ann").await;
+    let _pending = ann.send("c", "agent_dig deep").await;
+    within(digger.started.recv()).await.expect("it is at work");
+    drop(first);
+    digger.release.notify_one();
+    has_nothing_left(&ann, "agent_dig").await;
+    within(digger.agent.stop()).await;
+
+    let second = system.cortex(mind.model()).await;
+    let asked = timeout(AT_ONCE, told.recv()).await;
+    assert!(asked.is_err(), "it is asked before the agent is back");
+    let _digger = Digger::start(&system.hub, &second).await;
+    within(told.recv()).await.expect("it is asked");
+    let asked = mind.asked.lock().expect("no panic");
+    assert_eq!(agents_shown(&asked[1]), ["agent_dig"]);
+}
 
 #[tokio::test]
 async fn a_restarted_cortex_knows_the_conversation() {

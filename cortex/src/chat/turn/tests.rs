@@ -94,6 +94,8 @@ fn what_is_decided_goes_out_together_and_its_results_are_told_in_its_order() {
     run.works("round-1/task-1", "failed", "", "rock");
     run.comes_back("say-1", StepResult::Said);
     assert_eq!(run.wanted(), ["look-2"]);
+    let query = json!({"words": "dig and sing", "completed_by": ["singer"]});
+    assert_eq!(run.steps()[0].effect, Effect::Look(query));
     run.sees("look-2", &seen());
 
     let request = run.question();

@@ -97,6 +97,7 @@ impl System {
         cortex(&self.hub, model, |settings| {
             settings.journal = Some(journal);
             settings.instance_id = Some("the-one".to_owned());
+            settings.returning = PATIENCE;
         })
         .await
     }
@@ -181,7 +182,7 @@ pub(crate) fn talkative() -> Mind {
 
 /// An agent that works when it is told to, and how often it was asked.
 pub(crate) struct Digger {
-    pub(crate) _agent: agenthub_sdk::RunningAgent,
+    pub(crate) agent: agenthub_sdk::RunningAgent,
     pub(crate) started: mpsc::Receiver<()>,
     pub(crate) release: Arc<Notify>,
     pub(crate) asked: Arc<AtomicUsize>,
@@ -204,7 +205,7 @@ impl Digger {
         let agent = agent.start(url(hub)).await.expect("the hub runs");
         knows(cortex, "agent_dig").await;
         Self {
-            _agent: agent,
+            agent,
             started,
             release,
             asked,
@@ -224,4 +225,23 @@ pub(crate) async fn hears(user: &User, messages: &mut Messages, expected: &[&str
         heard.push(text);
     }
     assert_eq!(heard, expected);
+}
+
+/// Waits until the tasks of the agent are over.
+pub(crate) async fn has_nothing_left(user: &User, agent: &str) {
+    let of_the_agent = agenthub_sdk::proto::agenthub::ListTasksRequest {
+        agent_id: agent.to_owned(),
+        ..Default::default()
+    };
+    within(async {
+        loop {
+            let page = user.client.tasks(of_the_agent.clone()).await;
+            let tasks = page.expect("the hub runs").tasks;
+            if tasks.iter().all(|t| t.state().is_terminal()) {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
 }
