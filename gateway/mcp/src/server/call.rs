@@ -31,7 +31,7 @@ pub(super) async fn call(
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResult, ErrorData> {
     let begun = Instant::now();
-    let client = match caller.hub.client().await {
+    let client = match caller.hub.client(Client::CALL_DEADLINE).await {
         Ok(client) => client,
         Err(why) => return Ok(result::refused(why)),
     };

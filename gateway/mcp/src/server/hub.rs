@@ -20,7 +20,7 @@ const FIRST: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Time for which whoever needs the hub waits for it.
+/// Time for which a list of tools waits for the hub.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The connection to the hub, found again whenever it is lost.
@@ -187,28 +187,28 @@ impl Hub {
         self.state.subscribe()
     }
 
-    /// The connection, also while it is being mended. Waited for a moment if there is none.
+    /// The connection, also while it is being mended. Waited for so long if there is none.
     ///
     /// # Errors
     ///
     /// The reason why there is no hub, and what can be done.
-    pub(super) async fn client(&self) -> Result<Client, String> {
+    pub(super) async fn client(&self, patience: Duration) -> Result<Client, String> {
         let mut state = self.state();
         let here = state.wait_for(|state| matches!(state, State::Here(_)));
-        let _ = timeout(PATIENCE, here).await;
+        let _ = timeout(patience, here).await;
         match &*self.state.borrow() {
             State::Here(client) => Ok(client.clone()),
             State::Away(why) => Err(why.clone()),
         }
     }
 
-    /// The same, once it is whole.
+    /// The same for a list of tools, once it is whole.
     ///
     /// # Errors
     ///
     /// As [`client`](Self::client).
     pub(super) async fn connected(&self) -> Result<Client, String> {
-        let client = self.client().await?;
+        let client = self.client(PATIENCE).await?;
         let mut connection = client.connection();
         let whole = connection.wait_for(|c| matches!(c, Connection::Connected { .. }));
         let _ = timeout(PATIENCE, whole).await;

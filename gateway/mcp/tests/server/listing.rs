@@ -1,6 +1,6 @@
 //! Which tools there are, and how clients hear of it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use agenthub_mcp::server::Settings;
 use agenthub_sdk::{Failure, TaskContext};
@@ -70,6 +70,29 @@ async fn clients_of_the_latest_protocol_subscribe_to_changes() {
     let _agent = hub.agent("first", idle).await;
     soon(subscription.next()).await.expect("a change");
     assert_eq!(client.names().await, ["agent_first"]);
+}
+
+#[tokio::test]
+async fn a_call_waits_for_a_hub_that_is_about_to_come() {
+    let hub = Hub::start_at(([127, 0, 0, 85], 0).into()).await;
+    let address = hub.address();
+    hub.stop().await;
+    let server = Arc::new(serving(Settings::new(format!("http://{address}"))).await);
+    let client = McpClient::piped(&server).await;
+    let coming = async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        Hub::start_at(address).await
+    };
+    let call = client.call("agent_first", serde_json::json!({"request": "go"}));
+    let (called, _hub) = tokio::join!(call, coming);
+    let Err(ServiceError::McpError(error)) = called else {
+        panic!("{called:?}");
+    };
+    assert!(
+        error.message.contains("no agent is here"),
+        "the hub says so: {}",
+        error.message
+    );
 }
 
 #[tokio::test]
