@@ -104,7 +104,8 @@ fn an_agent_that_is_told_to_go_is_offline_at_once() {
     let (system, _broker) = System::broker();
     let echo = system.start_echo("agent_echo");
     echo.signal(nix::sys::signal::Signal::SIGTERM);
-    assert_eq!(echo.wait().code, Some(0));
+    let ended = echo.wait();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
     let shown = system.json(&["agents", "show", "agent_echo", "--json"]);
     assert_eq!(shown[0]["state"], "AGENT_STATE_OFFLINE");
     assert_eq!(

@@ -289,7 +289,8 @@ fn executors_serve_beside_a_hub_within_their_bound_and_let_go_when_told() {
         let runs = [(); 2].map(|()| begin());
         let one = fresh(&system, &known);
         serving.signal(Signal::SIGTERM);
-        assert_eq!(serving.wait().code, Some(0));
+        let ended = serving.wait();
+        assert_eq!(ended.code, Some(0), "{ended:?}");
         assert!(runs.iter().all(|run| executors(run).is_empty()));
         let _serving = serve();
         known.push(one.clone());

@@ -215,7 +215,8 @@ async fn refusals_that_repeat_are_counted() {
     // Their number is written when the window ends in which they were refused, or the hub.
     let Guarded { system, up, .. } = guarded;
     up.signal(Signal::SIGTERM);
-    assert_eq!(up.wait().code, Some(0));
+    let ended = up.wait();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
     let tail = ["audit", "tail", "--json", "--denied", "--principal", "eve"];
     let lines = system.json(&[&tail[..], &["--lines", "1000"]].concat());
     let count = |line: &Value| line["count"].as_u64().unwrap_or(1);
@@ -234,7 +235,8 @@ fn a_page_that_is_refused_leaves_one_line() {
     assert_eq!(page.status, 403);
     let Guarded { system, up, .. } = guarded;
     up.signal(Signal::SIGTERM);
-    assert_eq!(up.wait().code, Some(0));
+    let ended = up.wait();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
     let lines = system.json(&["audit", "tail", "--json", "--denied", "--principal", "eve"]);
     let rules = lines
         .iter()
