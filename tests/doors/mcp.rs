@@ -1,9 +1,11 @@
 //! MCP over HTTP with TLS: tokens of the hub and of an issuer, refusals, and what RFC 9728 tells.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use super::{Answer, Scene, authorization, https};
-use crate::harness::{Process, eventually};
+use crate::harness::{PATIENCE, Process, eventually};
 
 const BEGIN: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
 
@@ -117,7 +119,16 @@ async fn clients_show_their_own_tokens_over_tls() {
         let who = scene.run(&["access", "whoami", "--token-file", "alice.token"], "");
         (who.code != Some(0)).then_some(())
     });
-    let refused = post(&scene, &address, Some(&alice), "", BEGIN).await;
+    // The door hears of it after the hub.
+    let begun = Instant::now();
+    let refused = loop {
+        let answer = post(&scene, &address, Some(&alice), "", BEGIN).await;
+        if answer.status != 200 {
+            break answer;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{answer:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
     assert_eq!(refused.status, 401, "{refused:?}");
     assert!(refused.head.contains("invalid_token"), "{refused:?}");
 }
