@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::harness::{Process, System};
+use crate::harness::{Process, System, eventually};
 
 /// Sets `COMPREPLY` as bash does for Tab at the end of `$@`, and prints one candidate per line.
 const PRESS_TAB: &str = r#"
@@ -31,30 +31,39 @@ fn offered(system: &System, words: &[&str]) -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
+/// Waits until Tab offers this: nothing is offered where a busy hub takes longer than the shell waits.
+fn offers(system: &System, words: &[&str], expected: &[&str]) {
+    eventually(&format!("Tab offers {expected:?} after {words:?}"), || {
+        let offered = offered(system, words);
+        assert!(
+            offered.is_empty() || offered == expected,
+            "{words:?}: {offered:?}"
+        );
+        (offered == expected).then_some(())
+    });
+}
+
 #[test]
 fn tab_offers_commands_and_the_ids_that_a_hub_knows() {
     let (system, _up) = System::up();
     assert_eq!(offered(&system, &["mail"]), ["mailboxes"]);
-    assert_eq!(
-        offered(&system, &["agents", "show", "agent_"]),
-        ["agent_echo"]
-    );
-    assert_eq!(
-        offered(&system, &["publish", "--to", "agent_e"]),
-        ["agent_echo"]
-    );
+    offers(&system, &["agents", "show", "agent_"], &["agent_echo"]);
+    offers(&system, &["publish", "--to", "agent_e"], &["agent_echo"]);
 
     let asked = ["publish", "--to", "agent_echo", "--wait", "hi"];
     assert_eq!(system.run(&asked, "").code, Some(0));
     let tasks = system.json(&["tasks", "list", "--json"]);
     let task = tasks[0]["id"].as_str().expect("an id");
-    assert_eq!(offered(&system, &["tasks", "show", &task[..6]]), [task]);
-    assert!(offered(&system, &["tasks", "cancel", ""]).contains(&"latest".to_owned()));
+    offers(&system, &["tasks", "show", &task[..6]], &[task]);
+    eventually("Tab offers the latest task", || {
+        let offered = offered(&system, &["tasks", "cancel", ""]);
+        offered.contains(&"latest".to_owned()).then_some(())
+    });
 
     assert_eq!(system.chat("good day\n").code, Some(0));
     let runs = system.json(&["runs", "list", "--json"]);
     let run = runs[0]["id"].as_str().expect("an id");
-    assert_eq!(offered(&system, &["runs", "show", run]), [run]);
+    offers(&system, &["runs", "show", run], &[run]);
     assert_eq!(
         offered(&system, &["runs", "approve", run]),
         [""; 0],
