@@ -1,8 +1,6 @@
 //! Errors in plain words.
 
-use nix::sys::signal::Signal;
-
-use crate::harness::{Process, System, eventually, free_address};
+use crate::harness::{PRESS, Process, System, eventually, free_address};
 
 /// The agent dies during its work: the user gets an error, and does not wait forever.
 #[test]
@@ -10,17 +8,13 @@ fn an_agent_that_dies_in_the_middle_is_not_waited_for() {
     let system = System::bare(free_address()).impatient();
     let _broker = system.start_broker();
     let _cortex = system.start_cortex();
-    let echo = system.start_echo("agent_echo");
-    echo.signal(Signal::SIGSTOP);
+    let press = system.start_press();
     let mut chat = system.start(&["chat"]);
-    chat.type_line("echo are you there");
-    eventually("the agent has the work", || {
-        let tasks = system.json(&["tasks", "list", "--agent", "agent_echo", "--json"]);
-        (!tasks.is_empty()).then_some(())
-    });
-    echo.kill();
+    chat.type_line("ask agent_press to print hello on the printing press");
+    system.wait_begun(1);
+    press.kill();
     let chat = chat.finish("");
-    assert!(chat.stdout.contains("agent_echo"), "{chat:?}");
+    assert!(chat.stdout.contains(PRESS), "{chat:?}");
     assert!(
         chat.stdout.contains("went away") || chat.stdout.contains("gone"),
         "{chat:?}"
