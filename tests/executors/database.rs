@@ -2,9 +2,17 @@
 
 mod tls;
 
-use std::{env, path::PathBuf, slice::from_ref};
+use std::{
+    env,
+    path::PathBuf,
+    slice::from_ref,
+    sync::{Mutex, PoisonError},
+};
 
 use super::*;
+
+/// One test at a time: whatever serves executors takes any run of the database.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// The server's connection string.
 fn server() -> Option<String> {
@@ -21,6 +29,7 @@ fn server() -> Option<String> {
 #[test]
 fn runs_in_a_database_are_shown_and_go_on_on_another_machine() {
     let Some(server) = server() else { return };
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let journal = PathBuf::from(server);
     let system = System::bare(free_address());
     let _broker = system.start_durable_broker();
@@ -83,6 +92,7 @@ fn runs_in_a_database_are_shown_and_go_on_on_another_machine() {
 #[test]
 fn runs_go_to_a_database_over_tls_whose_certificate_is_checked() {
     let Some(server) = server() else { return };
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let system = System::bare(free_address());
     let _broker = system.start_durable_broker();
     let tls = tls::Front::start(&server, system.folder());
