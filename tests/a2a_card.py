@@ -10,8 +10,8 @@ from jwt.api_jwk import PyJWK
 
 
 def main(hub, slug):
-    keys = httpx.get(f"{hub}/.well-known/jwks.json").json()["keys"]
-    served = httpx.get(f"{hub}/agents/{slug}/.well-known/agent-card.json").json()
+    keys = httpx.get(f"{hub}/.well-known/jwks.json", timeout=30).json()["keys"]
+    served = httpx.get(f"{hub}/agents/{slug}/.well-known/agent-card.json", timeout=30).json()
     card = ParseDict(served, AgentCard(), ignore_unknown_fields=True)
 
     def key(kid, jku):

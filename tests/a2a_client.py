@@ -111,7 +111,10 @@ async def artifacts(agent):
 def access(of):
     """How the hub is reached, for the client's configuration."""
     if of.ca is None:
-        return {"grpc_channel_factory": grpc.aio.insecure_channel}
+        return {
+            "grpc_channel_factory": grpc.aio.insecure_channel,
+            "httpx_client": httpx.AsyncClient(timeout=30),
+        }
     token = pathlib.Path(of.token_file).read_text(encoding="utf-8").strip()
     both = grpc.composite_channel_credentials(
         grpc.ssl_channel_credentials(pathlib.Path(of.ca).read_bytes()),
