@@ -22,6 +22,9 @@ pub(crate) fn json(answer: &str) -> Value {
 /// The answer to a request of A2A 1.0, head included.
 pub(crate) fn post(http: &str, path: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(http).expect("it listens");
+    stream
+        .set_read_timeout(Some(PATIENCE))
+        .expect("a time that is not zero");
     let length = body.len();
     write!(
         stream,

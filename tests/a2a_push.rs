@@ -79,6 +79,9 @@ fn a_card_that_the_official_python_library_has_signed_is_verified() {
 pub(crate) fn post(http: &str, path: &str, body: &Value) -> Value {
     let body = body.to_string();
     let mut stream = TcpStream::connect(http).expect("it listens");
+    stream
+        .set_read_timeout(Some(PATIENCE))
+        .expect("a time that is not zero");
     write!(
         stream,
         "POST {path} HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\nA2A-Version: 1.0\r\n\
