@@ -31,13 +31,18 @@ const POLL: Duration = Duration::from_millis(10);
 /// Size of the buffers between the hub and the worker.
 const BUFFER: usize = 64 * 1024;
 
+/// Appends a line in one write: `writeln!` makes several, between which others read half of it.
+fn append(file: &mut File, line: &str) {
+    file.write_all(line.as_bytes()).expect("it can be written");
+}
+
 fn note(what: &str, task: &str) {
     let mut log = File::options()
         .create(true)
         .append(true)
         .open(LOG)
         .expect("the folder is there");
-    writeln!(log, "{what} {task}").expect("it can be written");
+    append(&mut log, &format!("{what} {task}\n"));
     log.sync_all().expect("it can be written");
 }
 
@@ -113,7 +118,7 @@ pub(crate) fn let_go(folder: &Path, task: &str) {
         .append(true)
         .open(folder.join(LET_GO))
         .expect("the folder is there");
-    writeln!(file, "{task}").expect("it can be written");
+    append(&mut file, &format!("{task}\n"));
 }
 
 /// Lets the worker end a task, after which it receives nothing until [`receive`], so that it does not get the next one.
