@@ -72,6 +72,14 @@ pub(crate) fn kill_process(pid: i32) {
     kill(Pid::from_raw(pid), Signal::SIGKILL).expect("it runs");
 }
 
+/// Kills a process that may have ended by itself meanwhile.
+pub(crate) fn kill_if_there(pid: i32) {
+    match kill(Pid::from_raw(pid), Signal::SIGKILL) {
+        Ok(()) | Err(Errno::ESRCH) => {}
+        Err(error) => panic!("{pid}: {error}"),
+    }
+}
+
 /// `agenthub up` with a process for each run.
 pub(crate) fn start_up(system: &System) -> Process {
     system.serve(&[&["up", "--executors", "processes"], &system.patience()[..]].concat())

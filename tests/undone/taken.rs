@@ -1,9 +1,6 @@
 //! Messages that are addressed to nobody: who takes them, and nobody.
 
-use std::{
-    fs,
-    time::{Duration, Instant},
-};
+use std::fs;
 
 use crate::harness::System;
 
@@ -36,11 +33,10 @@ fn publish_says_who_takes_what_is_addressed_to_nobody() {
     assert!(unnamed.stderr.contains("nobody to wait for"), "{unnamed:?}");
     let echoed = publish(&["--task-type", "echo_request", "--wait", "hi"]);
     assert_eq!(echoed.code, Some(0), "{echoed:?}");
-    let began = Instant::now();
     let nobody = publish(&["--task-type", "paint", "--wait", "the fence"]);
+    // Had it waited, the patience of this test would have ended first.
     assert_eq!((nobody.code, &*nobody.stdout), (Some(1), ""), "{nobody:?}");
     assert!(nobody.stderr.contains("nothing was sent"), "{nobody:?}");
-    assert!(began.elapsed() < Duration::from_secs(10), "{nobody:?}");
 }
 
 /// spec: ORC-2.3

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::completed;
 use crate::{
-    executors::{executors, kill_process, start_up},
+    executors::{executors, kill_if_there, start_up},
     harness::{Process, System, eventually, free_address},
     workflows::{
         begun,
@@ -144,7 +144,8 @@ impl Killing {
                     let is_each_there = of_each.iter().all(|found| !found.is_empty());
                     is_each_there.then(|| of_each.concat())
                 });
-                all.into_iter().for_each(kill_process);
+                // The last step may be done, and its run over by now.
+                all.into_iter().for_each(kill_if_there);
             }
         }
         // What began until the kill may begin once more.
