@@ -252,7 +252,7 @@ fn an_approval_and_runs_within_runs_reach_their_executors() {
     );
     let run = begun(&system, &file, "{}");
     let inner = eventually("the run within it asks", || {
-        let runs = system.json(&["runs", "list", "--all", "--json", "--mode", "workflow"]);
+        let runs = system.try_json(&["runs", "list", "--all", "--json", "--mode", "workflow"])?;
         let is_asking = |run: &&Value| run["state"] == "awaiting-approval";
         let inner = runs.iter().find(is_asking)?;
         inner["id"].as_str().map(str::to_owned)

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     a2a::{json as body_of, post},
     harness::{Finished, System, eventually, free_address, get},
+    workflows::shown,
 };
 
 const FLOW: &str = "\
@@ -34,14 +35,10 @@ fn run_of_workflow(system: &System) -> String {
     run
 }
 
-fn shown(system: &System, run: &str) -> Value {
-    system.json(&["runs", "show", run, "--json"]).remove(0)
-}
-
 fn ended(system: &System, run: &str) -> Value {
     eventually("the run is over", || {
         let run = shown(system, run);
-        (run["endedAt"] != Value::Null).then_some(run)
+        run["endedAt"].is_string().then_some(run)
     })
 }
 

@@ -218,7 +218,7 @@ output: ${print.output.text}
     system.wait_online("press");
     let call = system.ask("press", "the-task", "go");
     let asked = eventually("a person is asked", || {
-        system.json(&["runs", "approve", "--json"]).pop()
+        system.try_json(&["runs", "approve", "--json"])?.pop()
     });
     assert!(asked.to_string().contains("Print it?"), "{asked}");
     told(&system, "the-task", "waits for a person: Print it?");

@@ -94,7 +94,7 @@ fn twenty_delegations_at_once_stay_below_the_cap_together() {
     let begin = |name: &String| system.begin_worker(name, what, "echo 42");
     let _workers: Vec<Process> = names.iter().map(begin).collect();
     eventually("all are online", || {
-        let online = system.json(&["agents", "list", "--state", "online", "--json"]);
+        let online = system.try_json(&["agents", "list", "--state", "online", "--json"])?;
         (online.len() == names.len()).then_some(())
     });
     let words = format!("let {} add up the columns", names.join(" and "));

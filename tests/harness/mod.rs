@@ -209,6 +209,12 @@ impl System {
         self.run(args, "").json(args)
     }
 
+    /// The same for those who ask until it is as they want: `None` if the program did not do it this time.
+    pub(crate) fn try_json(&self, args: &[&str]) -> Option<Vec<Value>> {
+        let done = self.run(args, "");
+        (done.code == Some(0)).then(|| done.json(args))
+    }
+
     /// Waits until the directory lists an agent as online.
     pub(crate) fn wait_online(&self, agent: &str) {
         eventually(&format!("{agent} is online"), || {

@@ -108,7 +108,8 @@ impl System {
 
     /// The ids and states of all tasks.
     pub(crate) fn states(&self) -> Vec<(String, String)> {
-        let tasks = self.json(&["tasks", "list", "--json"]);
+        let list = ["tasks", "list", "--json"];
+        let tasks = eventually("the hub lists its tasks", || self.try_json(&list));
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         tasks
             .iter()
@@ -118,7 +119,8 @@ impl System {
 
     /// Every end of a task in the log of a durable hub, as stored.
     pub(crate) fn ends(&self) -> Vec<Value> {
-        let records = self.json(&["log", "export"]);
+        let export = ["log", "export"];
+        let records = eventually("the log is read", || self.try_json(&export));
         let updates = records
             .into_iter()
             .map(|mut record| record["event"]["statusUpdate"].take());

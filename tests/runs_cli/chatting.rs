@@ -3,6 +3,7 @@
 use crate::{
     harness::{Process, System, eventually},
     terminal::Terminal,
+    workflows::shown,
 };
 
 /// Arguments of a run that requests an approval, and continues by itself after that.
@@ -27,13 +28,12 @@ fn waiting() -> (System, Process, String) {
 
 /// The pending approval.
 fn asked(system: &System) -> Option<String> {
-    let waiting = system.json(&["runs", "approve", "--json"]);
+    let waiting = system.try_json(&["runs", "approve", "--json"])?;
     waiting.first()?["id"].as_str().map(str::to_owned)
 }
 
-fn state(system: &System, run: &str) -> String {
-    let shown = system.json(&["runs", "show", run, "--json"]);
-    shown[0]["state"].as_str().expect("a state").to_owned()
+fn state(system: &System, run: &str) -> Option<String> {
+    shown(system, run)["state"].as_str().map(str::to_owned)
 }
 
 /// spec: ORC-12.3
@@ -51,7 +51,7 @@ fn a_chat_in_a_pipe_lists_and_gives_answers() {
         assert!(answered.stdout.contains(part), "{part}: {answered:?}");
     }
     eventually("the run is over", || {
-        (state(&system, &run) == "completed").then_some(())
+        (state(&system, &run)? == "completed").then_some(())
     });
     let twice = system.chat(&format!("/approve {id}\n"));
     assert_eq!(twice.code, Some(1), "{twice:?}");
@@ -73,7 +73,7 @@ fn a_chat_on_a_terminal_says_what_is_asked_when_it_is() {
     chat.press(&format!("/refuse {id} not today\r"));
     chat.shows(&format!("refused: approval {id}"));
     eventually("the run goes on without", || {
-        (state(&system, &run) != "awaiting-approval").then_some(())
+        (state(&system, &run)? != "awaiting-approval").then_some(())
     });
     chat.press("\x04");
     assert_eq!(chat.left(), Some(0));

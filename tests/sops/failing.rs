@@ -121,7 +121,7 @@ fn the_first_failure_calls_the_others_back() {
     failure(&system.run(&["sop", "ask", "team", "two halves"], ""));
     assert_eq!(brain.asked(WAITS), 1, "both were at work");
     eventually("the other one's task is cancelled", || {
-        let tasks = system.json(&["tasks", "list", "--json"]);
+        let tasks = system.try_json(&["tasks", "list", "--json"])?;
         let cancelled = |task: &Value| {
             let task = task.to_string();
             task.contains("steady") && task.contains("TASK_STATE_CANCELLED")

@@ -13,7 +13,9 @@ use super::{
 use crate::harness::{Process, System, eventually, free_address};
 
 fn card(system: &System, agent: &str) -> Value {
-    system.json(&["agents", "show", agent, "--json"])[0]["agentCard"].take()
+    let show = ["agents", "show", agent, "--json"];
+    let mut shown = eventually("the hub shows the card", || system.try_json(&show));
+    shown[0]["agentCard"].take()
 }
 
 /// spec: SOP-5.1, SOP-5.2, SOP-5.5, SOP-5.6, SOP-6.1, SOP-6.2, SOP-8.1
