@@ -130,10 +130,13 @@ fn inputs_and_outputs_are_in_an_s3_that_fails_at_times_and_is_slow() {
     );
     let counted = stage.agent.counted();
     assert_eq!(counted.begun.len(), 4, "each step was asked for once");
-    let days = fs::read_dir(server.folder.path().join("bucket/some/prefix"));
-    let day = days.expect("objects").next().expect("a day").expect("read");
-    let objects = fs::read_dir(day.path()).expect("objects");
-    let names = objects.map(|object| object.expect("read").file_name());
+    let entries = |folder: PathBuf| {
+        let entries = fs::read_dir(folder).expect("objects");
+        entries.map(|entry| entry.expect("it is read"))
+    };
+    let days = entries(server.folder.path().join("bucket/some/prefix"));
+    let objects = days.flat_map(|day| entries(day.path()));
+    let names = objects.map(|object| object.file_name());
     let (records, contents): (Vec<_>, Vec<_>) =
         names.partition(|name| name.to_string_lossy().starts_with("record-"));
     assert_eq!(records.len(), 5, "a result for each step");
