@@ -1,10 +1,32 @@
 //! Agents that one process keeps at work, and notice of those that the hub sends away.
 
-use std::{collections::BTreeMap, future::pending};
+use std::{collections::BTreeMap, future::pending, time::Duration};
 
-use tokio::task::JoinSet;
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep},
+};
 
-use crate::RunningAgent;
+use crate::{Client, RunningAgent};
+
+/// Interval of looks whether an agent has gone.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Has the hub forget an agent that has stopped, so that what waits for it fails. An agent that is at work elsewhere after `patience` stays: the hub
+/// counts on one whose connection broke at its goodbye for as long as its lease lasts.
+pub async fn forget(client: &Client, id: &str, why: &str, patience: Duration) {
+    let until = Instant::now() + patience;
+    loop {
+        match client.agent(id).await {
+            Ok(entry) if entry.instances.is_empty() => break,
+            Ok(_) if Instant::now() < until => sleep(LOOK).await,
+            Ok(_) | Err(_) => return,
+        }
+    }
+    if let Err(error) = client.operator().unregister(id, why).await {
+        tracing::debug!(%error, agent = id, "the hub goes on knowing it");
+    }
+}
 
 /// Agents at work by their ids, each with what its keeper knows of it. Dropping it stops them without waiting for anything.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use crate::client::within;
 pub use crate::{
     agent::{FollowUp, follow_up, is_of_sdk},
     agent_tools::AgentTool,
-    agents_at_work::{AgentsAtWork, SentAway},
+    agents_at_work::{AgentsAtWork, SentAway, forget},
     contract::{Contract, contracts, known_as, task_type},
     delegation::span_of,
     gathering::{ANSWER_ARTIFACT, Gathering},

@@ -1,9 +1,14 @@
 //! Agents that one process keeps at work.
 
-use agenthub_sdk::{Agent, Reply, RunningAgent, TaskContext, internal::AgentsAtWork};
+use std::time::Duration;
+
+use agenthub_sdk::{
+    Agent, Error, Reply, RunningAgent, TaskContext,
+    internal::{AgentsAtWork, forget},
+};
 use futures_util::FutureExt;
 
-use crate::harness::{Hub, card, soon};
+use crate::harness::{Hub, PATIENCE, card, soon};
 
 async fn start(hub: &Hub, id: &str) -> RunningAgent {
     let agent = Agent::worker(card(id)).on_any(async |_: TaskContext| Reply::none());
@@ -38,4 +43,16 @@ async fn an_agent_that_is_sent_away_is_told_and_one_that_left_is_not() {
         agent.stop().await;
     }
     assert!(kept.is_empty());
+}
+
+#[tokio::test]
+async fn an_agent_is_forgotten_once_it_has_gone_and_not_while_it_is_at_work() {
+    let hub = Hub::start().await;
+    let (agent, client) = (start(&hub, "a").await, hub.client().await);
+    forget(&client, "a", "enough", Duration::ZERO).await;
+    assert!(client.agent("a").await.is_ok());
+    let forgetting = forget(&client, "a", "enough", PATIENCE);
+    tokio::join!(forgetting, agent.stop());
+    let gone = client.agent("a").await;
+    assert!(matches!(gone, Err(Error::NotFound(_))), "{gone:?}");
 }

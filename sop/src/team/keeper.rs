@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use agenthub_documents::watching;
 use agenthub_sdk::{
     Client,
-    internal::{AgentsAtWork, SentAway},
+    internal::{AgentsAtWork, SentAway, forget},
 };
 use futures_util::future::join_all;
 use tokio::{
@@ -162,8 +162,11 @@ impl Keeper {
                 .map(async |(name, _)| self.has_work(name).await);
             if !join_all(working).await.contains(&true) {
                 let new = stopped.iter().filter(|(_, was_known)| !was_known);
-                let forgotten =
-                    new.map(|(name, _)| self.forget(name, "it was here for one request"));
+                let forgotten = new.map(async |(name, _)| {
+                    // Who asked is not kept waiting for those that left without a goodbye.
+                    let why = "it was here for one request";
+                    forget(&self.client, name, why, Duration::ZERO).await;
+                });
                 join_all(forgotten).await;
             }
         }

@@ -80,17 +80,6 @@ impl Keeper {
             Err(_) => true,
         }
     }
-
-    /// Has the hub forget an agent that is nowhere at work. What waits for it fails.
-    pub(super) async fn forget(&self, name: &str, why: &str) {
-        let is_away = match self.client.agent(name).await {
-            Ok(entry) => entry.instances.is_empty(),
-            Err(_) => false,
-        };
-        if is_away && let Err(error) = self.client.operator().unregister(name, why).await {
-            tracing::debug!(%error, agent = name, "the hub goes on knowing it");
-        }
-    }
 }
 
 /// An agent, if it is made within the limit.

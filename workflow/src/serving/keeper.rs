@@ -10,7 +10,7 @@ use std::{
 use agenthub_documents::{Fault, watching};
 use agenthub_sdk::{
     AgentBuilder, Client, Error, RunningAgent,
-    internal::{AgentsAtWork, SentAway},
+    internal::{AgentsAtWork, SentAway, forget},
     proto::agenthub::AgentState,
 };
 use futures_util::future::join_all;
@@ -33,6 +33,9 @@ const DRAIN: Duration = Duration::from_secs(3);
 
 /// A file may be away for so long while it is written anew.
 const REWRITTEN: Duration = Duration::from_secs(1);
+
+/// Time for an agent that was stopped to be away: longer than the lease of a connection that broke.
+const FORGET: Duration = Duration::from_secs(12);
 
 /// Interval of further tries to start what could not start for another reason than its file.
 const RETRY: Duration = Duration::from_secs(20);
@@ -153,22 +156,12 @@ impl Keeper {
         let stopping: Vec<_> = stopping.collect();
         join_all(stopping.into_iter().map(async |(served, agent)| {
             agent.stop().await;
-            self.forget(&served.id).await;
+            let why = "its workflow's file is gone, or names it otherwise";
+            let forgotten = forget(&self.client, &served.id, why, FORGET);
+            self.stop.run_until_cancelled(forgotten).await;
             (self.origin.tell)(&News::Stopped(member(&served)));
         }))
         .await;
-    }
-
-    /// Has the hub forget an agent that is nowhere at work. What waits for it fails.
-    async fn forget(&self, id: &str) {
-        let is_away = match self.client.agent(id).await {
-            Ok(entry) => entry.instances.is_empty(),
-            Err(_) => false,
-        };
-        let why = "its workflow's file is gone, or names it otherwise";
-        if is_away && let Err(error) = self.client.operator().unregister(id, why).await {
-            tracing::debug!(%error, agent = id, "the hub goes on knowing it");
-        }
     }
 
     /// Faults that kept agents from being replaced.
