@@ -186,7 +186,7 @@ fn openssl_neither_renegotiates_nor_downgrades() {
             input => format!("sleep 1; printf '{input}'; sleep 2"),
         };
         let script = format!(
-            "{{ {typed}; }} | timeout 5 openssl s_client -connect {address} {version} -CAfile certs/ca.pem -cert certs/writer.pem \
+            "{{ {typed}; }} | timeout 60 openssl s_client -connect {address} {version} -CAfile certs/ca.pem -cert certs/writer.pem \
              -key certs/writer.key 2>&1"
         );
         let mut command = Command::new("sh");
