@@ -29,7 +29,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 const PRESENCE_LEASE_SECONDS: &str = "3";
 
 /// Time for which work waits for an agent that is away: longer than a busy machine takes to start one again.
-const AWAY_GRACE_SECONDS: &str = "120";
+const AWAY_GRACE_SECONDS: &str = "300";
 
 /// The same in tests that wait until an agent is given up.
 const SHORT_AWAY_GRACE_SECONDS: &str = "2";

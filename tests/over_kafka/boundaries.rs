@@ -5,7 +5,13 @@
 
 mod held;
 
-use std::{env, fs, net::TcpStream, path::Path, process::Command, time::Duration};
+use std::{
+    env, fs,
+    net::TcpStream,
+    path::Path,
+    process::{Child, Command},
+    time::Duration,
+};
 
 use agenthub_bus::{
     kafka::lag,
@@ -132,6 +138,15 @@ fn all_are_killed_when_the_offsets_of_each_step_are_committed() {
     runs.are_counted(|_| 1);
 }
 
+/// A restart of Kafka, which ends before the next test begins, whatever becomes of this one.
+struct Restart(Child);
+
+impl Drop for Restart {
+    fn drop(&mut self) {
+        let _ = self.0.wait();
+    }
+}
+
 /// Restarts Kafka while runs are held at all boundaries, and kills all others with it or nobody. Where nobody is killed, the runs go on while Kafka is
 /// away.
 fn kafka_restarts(kills_others: bool) {
@@ -145,7 +160,8 @@ fn kafka_restarts(kills_others: bool) {
     let runs = Runs::begin_some(&stage, &places, &["chain.json", "counting.yaml"]);
     runs.are_held();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/services");
-    let restarting = Command::new(script).args(["restart", &folder]).spawn();
+    let restart = Command::new(script).args(["restart", &folder]).spawn();
+    let mut restart = Restart(restart.expect("it starts"));
     eventually("Kafka is away", || {
         TcpStream::connect(&stage.servers).is_err().then_some(())
     });
@@ -154,8 +170,7 @@ fn kafka_restarts(kills_others: bool) {
         bridge.kill();
     }
     runs.let_go();
-    let restarted = restarting.and_then(|mut restarting| restarting.wait());
-    assert!(restarted.expect("it starts").success());
+    assert!(restart.0.wait().expect("it is waited for").success());
     let (up, bridge) = living.unwrap_or_else(|| (stage.up(), stage.bridge("one")));
     runs.end(&[&up, &bridge]);
     runs.are_counted(|place| 1 + usize::from(kills_others && is_asked_again(place)));

@@ -29,7 +29,7 @@ use crate::{harness::Process, http::send, over_kafka::stage::Stage};
 pub(super) const BRIDGES: &str = "agenthub.bridges";
 
 /// Time for all runs to come to their boundaries, and to end.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// An example, an input, and those of its steps that agents then do.
 struct Example {
