@@ -122,7 +122,13 @@ fn metrics_of_hub_and_models_come_to_the_collector_with_their_traces() {
         let metrics = collector.metrics();
         let named = |name: &str| metrics.iter().find(|m| m.name == name).cloned();
         let called = named("gen_ai.client.operation.duration")?;
-        Some((called, named("agenthub.events")?))
+        // A value may be exported before its exemplar.
+        let has_exemplar = match &called.data {
+            Some(metric::Data::Histogram(of)) => !of.data_points[0].exemplars.is_empty(),
+            other => panic!("no histogram: {other:?}"),
+        };
+        let published = named("agenthub.events")?;
+        has_exemplar.then_some((called, published))
     });
     assert_eq!((called.unit.as_str(), published.unit.as_str()), ("s", "1"));
     let Some(metric::Data::Histogram(called)) = called.data else {
@@ -242,12 +248,13 @@ fn a_collector_that_hangs_delays_nothing_but_the_end_by_two_seconds() {
         ("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url),
         ("OTEL_BSP_SCHEDULE_DELAY", "50"),
         ("OTEL_BSP_MAX_QUEUE_SIZE", "2"),
+        // When an export gives up.
+        ("OTEL_EXPORTER_OTLP_TIMEOUT", "120000"),
     ]);
     for _ in 0..3 {
         let began = Instant::now();
         observed.talk();
-        // An export gives up after 10 s.
-        assert!(began.elapsed() < Duration::from_secs(10));
+        assert!(began.elapsed() < Duration::from_secs(60));
     }
     let (took, said) = observed.stop();
     assert!(took < Duration::from_secs(10), "{took:?}");
