@@ -17,7 +17,7 @@ use futures_util::future::join_all;
 use tokio::{
     sync::{Semaphore, oneshot, watch},
     task::{JoinHandle, JoinSet},
-    time::{Instant, MissedTickBehavior, interval},
+    time::{Instant, MissedTickBehavior, interval, timeout},
 };
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
@@ -37,6 +37,10 @@ const LOOK: Duration = Duration::from_millis(250);
 
 /// Time after which one is opened again that could not be opened, or failed.
 const AGAIN: Duration = Duration::from_secs(10);
+
+/// Time for shared agents to leave, and for namespaces to close after that.
+const LEAVE: Duration = Duration::from_secs(2);
+const CLOSE: Duration = Duration::from_secs(3);
 
 /// Namespaces that are opened at once.
 const AT_ONCE: usize = 4;
@@ -140,11 +144,14 @@ impl Spaces {
         });
     }
 
-    /// Ends all of them, within 20 s.
+    /// Ends all of them, within 5 s. What takes longer ends beside what follows.
     pub(crate) async fn stop(self) {
-        self.sharing.stop().await;
+        let left = timeout(LEAVE, self.sharing.stop()).await;
         self.stop.cancel();
-        let _ = self.keeping.await;
+        let closed = timeout(CLOSE, self.keeping).await;
+        if left.is_err() || closed.is_err() {
+            tracing::warn!("namespaces did not close in time");
+        }
     }
 }
 

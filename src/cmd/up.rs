@@ -7,6 +7,7 @@ use agenthub_cortex::CORTEX;
 use agenthub_sdk::durable::Telemetry;
 use agenthub_sop::DEFAULT_DIR;
 use agenthub_terminal::{calls, output, stop::Signals};
+use tokio::time::timeout;
 
 use super::{SERVER_LEVEL, workflow::Served};
 use crate::{
@@ -23,6 +24,9 @@ use crate::{
     team::Team,
     world::{CortexDoors, Crew, Means, World},
 };
+
+/// Time for agents and Cortex to end: the rest of the time that a process has is for the hub.
+const AGENTS: Duration = Duration::from_secs(5);
 
 /// Everything that `up` runs.
 pub(super) struct Everything {
@@ -212,6 +216,11 @@ impl Everything {
                 served.stop().await;
             }
             self.world.stop().await;
+        };
+        let default = async {
+            if timeout(AGENTS, default).await.is_err() {
+                tracing::warn!("agents at work were broken off");
+            }
         };
         tokio::join!(spaces, default);
         tokio::join!(self.serving.shutdown(), self.means.telemetry.stop());

@@ -43,6 +43,9 @@ use in_hand::InHand;
 /// Time for tasks that are at work to end when a bridge is told to stop.
 const DRAIN: Duration = Duration::from_secs(4);
 
+/// Time to leave the group after that.
+const LEAVE: Duration = Duration::from_secs(3);
+
 /// Further tries of getting a card.
 const CARD_TRIES: u32 = 4;
 
@@ -163,7 +166,8 @@ impl Bridge {
             tracing::info!(left = tasks.len(), "tasks are left to other bridges");
         }
         tasks.shutdown().await;
-        inbox.leave().await;
+        // It leaves beside what follows where Kafka does not answer.
+        let _ = timeout(LEAVE, inbox.leave()).await;
         ended
     }
 

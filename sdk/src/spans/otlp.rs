@@ -150,18 +150,23 @@ impl Telemetry {
         }
     }
 
-    /// Sends what waits, for at most 2 s each of metrics and spans.
+    /// Sends what waits, for at most 2 s.
     pub async fn stop(&self) {
-        if let Some(metrics) = &self.metrics {
-            metrics.stop().await;
-        }
-        let Some(sender) = self.spans.clone() else {
-            return;
+        let metrics = async {
+            if let Some(metrics) = &self.metrics {
+                metrics.stop().await;
+            }
         };
-        let stopped = spawn_blocking(move || sender.processor.shutdown_with_timeout(LAST)).await;
-        if !matches!(stopped, Ok(Ok(()))) {
-            tracing::warn!("not all spans went out before the end");
-        }
+        let spans = async {
+            let Some(sender) = self.spans.clone() else {
+                return;
+            };
+            let stopped = spawn_blocking(move || sender.processor.shutdown_with_timeout(LAST));
+            if !matches!(stopped.await, Ok(Ok(()))) {
+                tracing::warn!("not all spans went out before the end");
+            }
+        };
+        tokio::join!(metrics, spans);
     }
 }
 
