@@ -8,6 +8,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
+    thread,
     time::Duration,
 };
 
@@ -35,6 +36,9 @@ pub(super) use watching::Watch;
 
 /// Time for which a client is not polled when it is full. Pausing it would be at once, but forgets what was fetched ahead, which must be fetched again.
 pub(super) const PATIENCE: Duration = Duration::from_millis(250);
+
+/// Interval of looks whether nobody else has a member any more.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// What the member and the callbacks of its client share.
 #[derive(Debug, Default)]
@@ -165,7 +169,7 @@ pub(super) fn join(
     pumping.spawn(Arc::clone(&member).run(sender, watch));
     Ok(Consumer::new(deliveries, async move {
         pumping.shutdown().await;
-        let left = spawn_blocking(move || drop(member));
+        let left = spawn_blocking(move || drop_last(member));
         if timeout(ANSWER, left).await.is_err() {
             tracing::warn!(
                 group = group.name,
@@ -173,6 +177,13 @@ pub(super) fn join(
             );
         }
     }))
+}
+
+/// Drops the last reference to a member, as the group is told by that. Those who put a question to Kafka may have others until it is answered.
+fn drop_last<T>(member: Arc<T>) {
+    while Arc::strong_count(&member) > 1 {
+        thread::sleep(LOOK);
+    }
 }
 
 impl Member {
@@ -273,4 +284,22 @@ fn acknowledge(member: &Weak<Member>, ticket: &Ticket) {
 fn has_ended(error: &KafkaError) -> bool {
     matches!(error, KafkaError::MessageConsumptionFatal(_))
         || error.rdkafka_error_code().is_some_and(lasts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_leaves_when_its_last_question_is_answered() {
+        let member = Arc::new(());
+        let (asking, left) = (Arc::clone(&member), Arc::downgrade(&member));
+        let question = thread::spawn(move || {
+            thread::sleep(LOOK * 5);
+            drop(asking);
+        });
+        drop_last(member);
+        assert_eq!(left.strong_count(), 0);
+        question.join().expect("it is answered");
+    }
 }
