@@ -40,6 +40,8 @@ impl SlowLink {
             namespace: format!("agenthub-{id}"),
             net: id,
         };
+        // A program that was killed may have left one under this number.
+        link.remove();
         let namespace = &link.namespace;
         let made = Command::new("ip")
             .args(["netns", "add", namespace])
@@ -60,6 +62,15 @@ impl SlowLink {
         ip(&format!("-n {namespace} link set eth0 up"));
         ip(&format!("-n {namespace} link set lo up"));
         Some(link)
+    }
+
+    /// Removes both, if they are there.
+    fn remove(&self) {
+        let remove = ["netns", "delete", &self.namespace];
+        let _ = Command::new("ip").args(remove).output();
+        let remove = ["link", "delete", &self.interface()];
+        // It is removed together with its other end.
+        let _ = Command::new("ip").args(remove).output();
     }
 
     fn interface(&self) -> String {
@@ -103,11 +114,7 @@ impl SlowLink {
 
 impl Drop for SlowLink {
     fn drop(&mut self) {
-        let remove = ["netns", "delete", &self.namespace];
-        let _ = Command::new("ip").args(remove).status();
-        let remove = ["link", "delete", &self.interface()];
-        // It is removed together with its other end.
-        let _ = Command::new("ip").args(remove).output();
+        self.remove();
     }
 }
 
