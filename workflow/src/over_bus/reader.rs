@@ -27,7 +27,7 @@ const READER: &str = "reader";
 const AT_ONCE: usize = 256;
 
 /// Time for the reader to leave its group.
-const LEAVING: Duration = Duration::from_secs(10);
+const LEAVING: Duration = Duration::from_secs(3);
 
 /// Reads results from the bus into a journal. [`stop`](Self::stop) it; dropping it breaks it off, and what was not written comes again.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl ResultReader {
         Self { stop, reading }
     }
 
-    /// Stops reading. Takes 10 s at most.
+    /// Stops reading. Takes 3 s at most.
     pub async fn stop(mut self) {
         self.stop.cancel();
         if tokio::time::timeout(LEAVING, self.reading.join_next())
