@@ -33,6 +33,12 @@ static STOOD_STILL: Descriptor = Descriptor::counter(
 )
 .by(&["group", "topic"]);
 
+static PUBLISHED_AGAIN: Descriptor = Descriptor::counter(
+    "agenthub_topic_published_again_total",
+    "Times that a task was published again, as no result had come for long",
+)
+.by(&["topic"]);
+
 static OF_PROCESS: LazyLock<Topics> = LazyLock::new(Topics::default);
 
 /// The metrics of this process's topics.
@@ -47,6 +53,7 @@ pub struct Topics {
     put_aside: Family<Counter>,
     joined_again: Family<Counter>,
     stood_still: Family<Counter>,
+    published_again: Family<Counter>,
 }
 
 impl Default for Topics {
@@ -56,6 +63,7 @@ impl Default for Topics {
             put_aside: Family::new(SERIES, Counter::default),
             joined_again: Family::new(SERIES, Counter::default),
             stood_still: Family::new(SERIES, Counter::default),
+            published_again: Family::new(SERIES, Counter::default),
         }
     }
 }
@@ -87,12 +95,23 @@ impl Topics {
         self.stood_still.of(&[group, topic]).inc();
     }
 
+    /// Tasks are published on a topic, and none again so far.
+    pub fn publishes(&self, topic: &str) {
+        let _ = self.published_again.of(&[topic]);
+    }
+
+    /// A task was published again on a topic.
+    pub fn published_again(&self, topic: &str) {
+        self.published_again.of(&[topic]).inc();
+    }
+
     /// Adds the values of what there is.
     pub fn collect(&self, into: &mut Snapshot) {
         into.gauges(&LAG, &self.lag);
         into.counters_if_any(&PUT_ASIDE, &self.put_aside);
         into.counters_if_any(&JOINED_AGAIN, &self.joined_again);
         into.counters_if_any(&STOOD_STILL, &self.stood_still);
+        into.counters_if_any(&PUBLISHED_AGAIN, &self.published_again);
     }
 }
 
@@ -118,11 +137,13 @@ mod tests {
         topics.behind("bridges", "tasks", 7);
         topics.put_aside("tasks");
         topics.stands_still("bridges", "tasks");
+        topics.publishes("tasks");
         for line in [
             "agenthub_topic_lag{group=\"bridges\",topic=\"tasks\"} 7",
             "agenthub_topic_put_aside_total{topic=\"tasks\"} 1",
             "agenthub_topic_joined_again_total{group=\"bridges\"} 0",
             "agenthub_topic_stood_still_total{group=\"bridges\",topic=\"tasks\"} 1",
+            "agenthub_topic_published_again_total{topic=\"tasks\"} 0",
         ] {
             assert!(text().lines().any(|l| l == line), "{line} in\n{}", text());
         }
@@ -134,6 +155,7 @@ mod tests {
         let topics = Topics::default();
         topics.joined("group", "topic");
         topics.behind("group", "topic", 1);
+        topics.publishes("topic");
         topics.collect(&mut snapshot);
         assert_documented(&snapshot);
     }

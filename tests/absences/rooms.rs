@@ -66,7 +66,7 @@ fn rooms_know_only_those_below_them() {
     );
     assert_eq!(
         depends_on("workflow"),
-        ["bus", "claims", "documents", "sdk", "terminal"]
+        ["bus", "claims", "documents", "metrics", "sdk", "terminal"]
     );
     for (file, code) in sources() {
         let is_choice = file.starts_with("src/") || file.starts_with("models/src");

@@ -15,7 +15,6 @@ use std::{
     collections::HashMap,
     convert::Infallible,
     error::Error,
-    future::pending,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -25,6 +24,7 @@ use agenthub_bus::{
     messages::{Envelope, Outcome, TASKS, TaskRequest, TaskResult, message},
 };
 use agenthub_claims::{ClaimCheck, ClaimStore};
+use agenthub_metrics::topics;
 use agenthub_sdk::{
     TaskContext,
     durable::Journal,
@@ -51,8 +51,11 @@ const LONGEST_OUTPUT: u64 = 16 << 20;
 /// Pause before a bus, a store or a journal is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Time after which the log names a task without a result: nobody may take the tasks.
+/// Time after which a task without a result is published again. Then twice that, and so on, up to the longest.
 const OVERDUE: Duration = Duration::from_secs(30);
+
+/// Longest pause between two publishes of a task.
+const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 
 /// Advice about a task without a result.
 const LOOK_AT_BRIDGES: &str =
@@ -67,15 +70,19 @@ pub struct BusRoute {
     bus: Arc<dyn Bus>,
     claims: ClaimStore,
     arrivals: Arc<Arrivals>,
+    /// First pause before a task without a result is published again.
+    overdue: Duration,
 }
 
 impl BusRoute {
     /// The way over this bus. Whoever calls the agents has the same store of claim checks.
     pub fn new(bus: Arc<dyn Bus>, claims: ClaimStore) -> Self {
+        topics::of_process().publishes(TASKS);
         Self {
             bus,
             claims,
             arrivals: Arc::default(),
+            overdue: OVERDUE,
         }
     }
 
@@ -85,7 +92,7 @@ impl BusRoute {
     }
 
     /// Publishes a step's request as a task, and waits for its result in the journal, until the step's deadline. A request that was published
-    /// before is published again, byte for byte, unless its result is there. `begun` is the time at which the step began, by its journal. Dropping the future takes nothing back.
+    /// before is published again, byte for byte, unless its result is there; so is one whose result does not come. `begun` is the time at which the step began, by its journal. Dropping the future takes nothing back.
     ///
     /// spec: EXE-3.1, EXE-3.5, EXE-10.1
     ///
@@ -118,7 +125,7 @@ impl BusRoute {
             let result = waiting.result(journal, run, &sent.task_id);
             let result = tokio::select! {
                 result = result => result,
-                never = wonder(&sent.task_id) => match never {},
+                never = self.remind(&request) => match never {},
             };
             Ok(self.read(sent, result).await)
         });
@@ -126,6 +133,29 @@ impl BusRoute {
             let why = format!("no result came in time: {LOOK_AT_BRIDGES}");
             Ok(ended(sent, "timed-out", &why))
         })
+    }
+
+    /// Publishes a task again and again, after pauses that grow: it may have been lost, or its result. Whoever has its result publishes that again,
+    /// and asks no agent. Never ends.
+    async fn remind(&self, request: &Request<'_>) -> Infallible {
+        let task_id = &request.sent.task_id;
+        let (mut waited, mut pause) = (Duration::ZERO, self.overdue);
+        loop {
+            sleep(pause).await;
+            waited += pause;
+            tracing::warn!(
+                task_id,
+                "a task has no result after {} s, and is published again: {LOOK_AT_BRIDGES}",
+                waited.as_secs()
+            );
+            match self.publish(request).await {
+                Ok(()) => topics::of_process().published_again(TASKS),
+                Err(EffectFailure { message, .. }) => {
+                    tracing::warn!(task_id, why = message, "a task cannot be published again");
+                }
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
     }
 
     async fn publish(&self, request: &Request<'_>) -> Result<(), EffectFailure> {
@@ -193,17 +223,6 @@ impl BusRoute {
             }
         }
     }
-}
-
-/// Says in the log that a task has no result for long. Never ends.
-async fn wonder(task_id: &str) -> Infallible {
-    sleep(OVERDUE).await;
-    tracing::warn!(
-        task_id,
-        "a task has no result after {} s: {LOOK_AT_BRIDGES}",
-        OVERDUE.as_secs()
-    );
-    pending().await
 }
 
 /// A step's request on its way.

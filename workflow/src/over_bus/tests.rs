@@ -1,5 +1,7 @@
 //! Runs whose steps go over a bus, here the hub's, to somebody who does the work of their agents.
 
+mod losing;
+
 use std::{slice, sync::Arc, time::Duration};
 
 use agenthub_bus::{
@@ -36,11 +38,19 @@ struct Stage {
 
 impl Stage {
     async fn new() -> Self {
+        Self::with(|bus| Arc::new(bus), |journal| Arc::new(journal)).await
+    }
+
+    /// The stage with these around its bus and its journal.
+    async fn with(
+        bus: impl FnOnce(HubBus) -> Arc<dyn Bus>,
+        journal: impl FnOnce(SqliteJournal) -> Arc<dyn Journal>,
+    ) -> Self {
         let hub = TestHub::start().await;
         let folder = tempfile::tempdir().expect("a folder");
-        let journal: Arc<dyn Journal> =
-            Arc::new(SqliteJournal::open(folder.path().join("runs.db")).expect("a journal"));
-        let bus: Arc<dyn Bus> = Arc::new(HubBus::new(hub.client().await));
+        let journal =
+            journal(SqliteJournal::open(folder.path().join("runs.db")).expect("a journal"));
+        let bus = bus(HubBus::new(hub.client().await));
         let claims = ClaimStore::open("memory:///").expect("a store");
         let route = BusRoute::new(Arc::clone(&bus), claims.clone());
         let groups: Arc<dyn Groups> = Arc::new(HubGroups::new(hub.url()));

@@ -1,0 +1,138 @@
+//! Tasks and results that are lost.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use agenthub_bus::Message;
+use agenthub_sdk::runs::journal::{JournalDecorator, JournalError};
+use async_trait::async_trait;
+
+use super::*;
+
+/// A bus that takes the first tasks and loses them.
+#[derive(Debug)]
+struct Losing {
+    bus: HubBus,
+    left: AtomicUsize,
+    /// All tasks that it took.
+    tasks: Arc<Mutex<Vec<Message>>>,
+}
+
+#[async_trait]
+impl Bus for Losing {
+    async fn publish(&self, topic: &str, messages: &[Message]) -> Result<(), BusError> {
+        if topic == TASKS {
+            self.tasks
+                .lock()
+                .expect("no panic")
+                .extend_from_slice(messages);
+            let lost = self
+                .left
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
+                    left.checked_sub(1)
+                });
+            if lost.is_ok() {
+                return Ok(());
+            }
+        }
+        self.bus.publish(topic, messages).await
+    }
+}
+
+/// spec: EXE-3.1
+#[tokio::test]
+async fn a_task_that_is_lost_is_published_again_byte_for_byte() {
+    let tasks = Arc::<Mutex<Vec<Message>>>::default();
+    let losing = |bus| Losing {
+        bus,
+        left: 2.into(),
+        tasks: Arc::clone(&tasks),
+    };
+    let mut stage = Stage::with(|bus| Arc::new(losing(bus)), |journal| Arc::new(journal)).await;
+    stage.route.overdue = Duration::from_millis(100);
+    let executor = stage.executor().await;
+    let step = json!({ "agent": "worker", "text": "write" });
+    let pending = stage.run(step).await;
+    let task = stage.task().await;
+    stage.answers(&task, "r1", Ok("a poem")).await;
+    assert_eq!(outcome(pending).await.text, "a poem");
+    let tasks = tasks.lock().expect("no panic").clone();
+    assert!(tasks.len() >= 3, "{tasks:?}");
+    assert!(tasks.iter().all(|again| *again == tasks[0]), "{tasks:?}");
+    stage.stop(executor).await;
+}
+
+/// Nobody answers at first, as if the result were lost: the task comes again to whoever has its result.
+///
+/// spec: EXE-3.2
+#[tokio::test]
+async fn a_task_without_a_result_is_published_until_it_has_one() {
+    let tasks = Arc::<Mutex<Vec<Message>>>::default();
+    let losing = |bus| Losing {
+        bus,
+        left: 0.into(),
+        tasks: Arc::clone(&tasks),
+    };
+    let mut stage = Stage::with(|bus| Arc::new(losing(bus)), |journal| Arc::new(journal)).await;
+    stage.route.overdue = Duration::from_millis(50);
+    let executor = stage.executor().await;
+    let step = json!({ "agent": "worker", "text": "write" });
+    let pending = stage.run(step).await;
+    let task = stage.task().await;
+    let count = || tasks.lock().expect("no panic").len();
+    let often = async {
+        while count() < 4 {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(PATIENCE, often)
+        .await
+        .expect("it is published again");
+    stage.answers(&task, "r1", Ok("a poem")).await;
+    assert_eq!(outcome(pending).await.text, "a poem");
+    let published = count();
+    // Longer than the next pause.
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(count(), published, "it has a result");
+    stage.stop(executor).await;
+}
+
+/// A journal whose first writers of results break off.
+#[derive(Debug)]
+struct Breaking {
+    journal: SqliteJournal,
+    left: AtomicUsize,
+}
+
+#[async_trait]
+impl JournalDecorator for Breaking {
+    fn inner(&self) -> &dyn Journal {
+        &self.journal
+    }
+
+    async fn take_in(&self, run: &RunId, task: &str, result: &str) -> Result<bool, JournalError> {
+        let breaks = self
+            .left
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
+                left.checked_sub(1)
+            });
+        assert!(breaks.is_err(), "it breaks off");
+        self.journal.take_in(run, task, result).await
+    }
+}
+
+/// spec: EXE-3.2
+#[tokio::test]
+async fn a_result_whose_writer_breaks_off_comes_again() {
+    let breaking = |journal| Breaking {
+        journal,
+        left: 2.into(),
+    };
+    let mut stage = Stage::with(|bus| Arc::new(bus), |journal| Arc::new(breaking(journal))).await;
+    let executor = stage.executor().await;
+    let step = json!({ "agent": "worker", "text": "write" });
+    let pending = stage.run(step).await;
+    let task = stage.task().await;
+    stage.answers(&task, "r1", Ok("a poem")).await;
+    assert_eq!(outcome(pending).await.text, "a poem");
+    stage.stop(executor).await;
+}
