@@ -10,7 +10,10 @@ use std::{
 use agenthub_sdk::testing::TestHub;
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tokio::{sync::mpsc, time::timeout};
+use tokio::{
+    sync::mpsc,
+    time::{sleep, timeout},
+};
 
 use super::*;
 use crate::{
@@ -254,4 +257,40 @@ async fn a_member_that_the_bus_has_no_more_joins_again() {
         let (_, delivery) = next.expect("it goes on");
         assert_eq!(delivery.message.id, id);
     }
+}
+
+/// Groups whose members are away at once, and take a second to leave.
+#[derive(Debug, Default)]
+struct Slow {
+    joined: AtomicUsize,
+    left: Arc<AtomicUsize>,
+}
+
+#[async_trait]
+impl Groups for Slow {
+    async fn join(&self, _: Group) -> Result<Consumer, BusError> {
+        let (joined, left) = (&self.joined, Arc::clone(&self.left));
+        let earlier = joined.fetch_add(1, Ordering::Relaxed);
+        assert_eq!(left.load(Ordering::Relaxed), earlier, "two of one name");
+        let (_, deliveries) = mpsc::channel(1);
+        Ok(Consumer::new(deliveries, async move {
+            sleep(Duration::from_secs(1)).await;
+            left.fetch_add(1, Ordering::Relaxed);
+        }))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_joins_again_when_the_earlier_one_has_left_however_often_the_wait_is_given_up() {
+    let groups = Arc::<Slow>::default();
+    let group = Group::new("bridges", [TASKS]);
+    let inbox = Inbox::<TaskRequest>::join(groups.clone(), group, Arc::<MemoryBus>::default());
+    let mut inbox = inbox.await.expect("it joins");
+    while groups.joined.load(Ordering::Relaxed) < 3 {
+        let moment = Duration::from_millis(10);
+        let next = timeout(moment, inbox.next()).await;
+        assert!(next.is_err(), "there is no message");
+    }
+    inbox.leave().await;
+    assert_eq!(groups.left.load(Ordering::Relaxed), 3);
 }

@@ -126,7 +126,10 @@ impl Reader {
                     }
                     Err(error) => break Err(error),
                 },
-                Some(_) = writing.join_next() => {}
+                Some(written) = writing.join_next() => if let Err(error) = written {
+                    tracing::error!(%error, "a result was not written, and comes again");
+                    inbox.broke_off();
+                },
             }
         };
         writing.shutdown().await;
