@@ -1,6 +1,6 @@
 //! Offsets up to which partitions may be committed, while messages are acknowledged in any order.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap, btree_map::Entry};
 
 use crate::Partition;
 
@@ -30,7 +30,8 @@ pub(super) struct Outstanding {
 #[derive(Debug)]
 struct Assigned {
     assignment: u64,
-    out: BTreeSet<i64>,
+    /// Numbers of deliveries that are out, by their offsets: a message may be delivered twice, and is done with when both are acknowledged.
+    out: BTreeMap<i64, usize>,
     /// The offset behind the last message that was taken out.
     next: i64,
     /// The offset up to which it may be committed.
@@ -46,7 +47,7 @@ impl Outstanding {
     /// Forgets a partition, which others may get. Acknowledgements of its messages do not count any more.
     pub(super) fn revoke(&mut self, partition: &Partition) {
         if let Some(assigned) = self.assigned.remove(partition) {
-            self.len -= assigned.out.len();
+            self.len -= assigned.out.values().sum::<usize>();
         }
     }
 
@@ -56,13 +57,14 @@ impl Outstanding {
             self.assignments += 1;
             Assigned {
                 assignment: self.assignments,
-                out: BTreeSet::new(),
+                out: BTreeMap::new(),
                 next: offset,
                 committed: offset,
             }
         });
         assigned.next = assigned.next.max(offset + 1);
-        self.len += usize::from(assigned.out.insert(offset));
+        *assigned.out.entry(offset).or_default() += 1;
+        self.len += 1;
         Ticket {
             partition,
             offset,
@@ -74,11 +76,19 @@ impl Outstanding {
     /// if it has risen.
     pub(super) fn acknowledge(&mut self, ticket: &Ticket) -> Option<i64> {
         let assigned = self.assigned.get_mut(&ticket.partition)?;
-        if assigned.assignment != ticket.assignment || !assigned.out.remove(&ticket.offset) {
+        if assigned.assignment != ticket.assignment {
             return None;
         }
+        let Entry::Occupied(mut deliveries) = assigned.out.entry(ticket.offset) else {
+            return None;
+        };
         self.len -= 1;
-        let first_out = assigned.out.first().copied().unwrap_or(assigned.next);
+        *deliveries.get_mut() -= 1;
+        if *deliveries.get() == 0 {
+            deliveries.remove();
+        }
+        let first_out = assigned.out.first_key_value();
+        let first_out = first_out.map_or(assigned.next, |(offset, _)| *offset);
         let has_risen = first_out > assigned.committed;
         assigned.committed = first_out;
         has_risen.then_some(first_out)
@@ -109,6 +119,19 @@ mod tests {
         assert_eq!(out.acknowledge(&tickets[0]), None, "once");
         assert_eq!(out.acknowledge(&tickets[2]), Some(14));
         assert_eq!(out.acknowledge(&other), Some(4));
+        assert_eq!(out.len(), 0);
+    }
+
+    #[test]
+    fn a_message_that_is_delivered_twice_is_done_with_when_both_are_acknowledged() {
+        let mut out = Outstanding::default();
+        let both = [10, 10].map(|offset| out.take(partition(0), offset));
+        assert_eq!(out.len(), 2);
+        assert_eq!(out.acknowledge(&both[0]), None, "one is out");
+        assert_eq!(out.acknowledge(&both[1]), Some(11));
+        out.take(partition(0), 11);
+        out.take(partition(0), 11);
+        out.revoke(&partition(0));
         assert_eq!(out.len(), 0);
     }
 

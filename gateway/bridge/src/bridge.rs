@@ -126,8 +126,9 @@ impl Bridge {
         self.0.metrics.collect(open, into);
     }
 
-    /// Takes tasks until it is told to stop (EXE-5.1). At most as many run at once as the group lets this member have out. Those that are
-    /// at work then have 4 s to end; what is not done after that is not acknowledged: another member takes it up, as it does if this one dies.
+    /// Takes tasks until it is told to stop (EXE-5.1). At most as many run at once as the group lets this member have out; one that comes again while it
+    /// is at work is the same. Those that are at work then have 4 s to end; what is not done after that is not acknowledged: another member takes it up,
+    /// as it does if this one dies.
     ///
     /// # Errors
     ///
@@ -143,17 +144,20 @@ impl Bridge {
                 () = stop.cancelled() => break Ok(()),
                 next = inbox.next() => match next {
                     Ok((task, delivery)) => {
-                        let bridge = self.clone();
-                        tasks.spawn(async move {
-                            let trace = delivery.message.headers.get("traceparent").cloned();
-                            bridge.handle(&task, trace).await;
-                            delivery.acknowledge();
-                        });
+                        let trace = delivery.message.headers.get("traceparent").cloned();
+                        if let Some(taken) = self.0.in_hand.take(&task.task_id, delivery) {
+                            let bridge = self.clone();
+                            tasks.spawn(async move {
+                                bridge.handle(&task, trace).await;
+                                taken.done();
+                            });
+                        }
                     }
                     Err(error) => break Err(error),
                 },
                 Some(ended) = tasks.join_next() => if let Err(error) = ended {
-                    tracing::error!(%error, "a task broke off");
+                    tracing::error!(%error, "a task broke off, and comes again");
+                    inbox.broke_off();
                 },
             }
         };
@@ -174,9 +178,6 @@ impl Bridge {
     /// Carries a task out and publishes its result. May be cancelled and repeated: a task that has a result is not carried out again, and an agent
     /// that is asked again is asked with the same message id.
     pub(crate) async fn handle(&self, task: &TaskRequest, trace: Option<String>) {
-        // What a task comes to twice at the same time, it comes to once.
-        let alone = self.0.in_hand.of(&task.task_id);
-        let _alone = alone.lock().await;
         let metrics = &self.0.metrics;
         let (_in_hand, since) = (metrics.in_hand(), Instant::now());
         let earlier = self.earlier_result(task).await;
