@@ -41,6 +41,15 @@ impl MemoryBus {
         self.refused.lock().expect("no panic").push(id.to_owned());
     }
 
+    /// Refuses the message with this id no more.
+    ///
+    /// # Panics
+    ///
+    /// An earlier call has panicked.
+    pub fn allow(&self, id: &str) {
+        self.refused.lock().expect("no panic").retain(|of| of != id);
+    }
+
     /// Refuses the message with this id once.
     ///
     /// # Panics

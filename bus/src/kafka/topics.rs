@@ -128,6 +128,12 @@ impl KnownTopics {
                 Some(Err((_, Code::TopicAlreadyExists | Code::TopicAuthorizationFailed))) => {
                     Ok(false)
                 }
+                // The servers' default is one that they have; they do not have all of themselves when they start.
+                Some(Err((_, code @ Code::InvalidReplicationFactor)))
+                    if self.wanted.replication.is_none() =>
+                {
+                    Err(BusError::Unavailable(format!("the topic {topic}: {code}")))
+                }
                 Some(Err((_, code))) => Err(refused(topic, code)),
                 Some(Ok(_)) | None => Ok(true),
             },

@@ -1,5 +1,7 @@
 //! Tests of the bridge with an agent over HTTP that follows a script.
 
+mod running;
+
 use std::{
     collections::VecDeque,
     sync::{
@@ -25,7 +27,11 @@ use axum::{
     routing::{get, post},
 };
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, task::JoinSet, time::timeout};
+use tokio::{
+    net::TcpListener,
+    task::JoinSet,
+    time::{sleep, timeout},
+};
 
 use crate::{Bridge, Directory, NotFound, Settings, directory::remote};
 
@@ -38,13 +44,15 @@ struct Script {
     requests: Mutex<Vec<Value>>,
 }
 
-/// A directory with one agent, `writer`.
+/// A directory with one agent, `writer`. That it does not find `never` it never says.
 #[derive(Debug)]
 struct One {
     url: String,
     connector: Connector,
     /// Times that the hub is away.
     away: AtomicUsize,
+    /// Times that it breaks off.
+    breaks: AtomicUsize,
 }
 
 #[async_trait]
@@ -55,6 +63,13 @@ impl Directory for One {
             .fetch_update(SeqCst, SeqCst, |times| times.checked_sub(1));
         if is_away.is_ok() {
             return Err(NotFound::Hub("it starts again".to_owned()));
+        }
+        let breaks = self
+            .breaks
+            .fetch_update(SeqCst, SeqCst, |times| times.checked_sub(1));
+        assert!(breaks.is_err(), "it breaks off");
+        if name == "never" {
+            return std::future::pending().await;
         }
         if name != "writer" {
             return Err(NotFound::Unknown(name.to_owned()));
@@ -107,6 +122,7 @@ impl World {
             url,
             connector,
             away: AtomicUsize::new(0),
+            breaks: AtomicUsize::new(0),
         });
         let bridge = Bridge::new(Settings {
             bus: bus.clone(),
@@ -362,6 +378,23 @@ async fn a_result_that_the_bus_refuses_becomes_a_failed_one() {
     let why = result.error_message.expect("a reason");
     assert!(why.contains("cannot be published"), "{why}");
     assert!(why.contains("too large"), "{why}");
+}
+
+/// What whoever runs the bus forbids, such as a topic, is allowed later.
+///
+/// spec: EXE-9.1
+#[tokio::test(start_paused = true)]
+async fn a_result_that_the_bus_refuses_in_any_form_waits() {
+    let world = World::start(false).await;
+    world.answers(200, &said("a poem"));
+    world.bus.refuse("task-1.result");
+    let allowed = async {
+        sleep(PATIENCE / 2).await;
+        world.bus.allow("task-1.result");
+    };
+    let (result, ()) = tokio::join!(world.result("writer", "write"), allowed);
+    assert_eq!(result.status, Outcome::Completed);
+    assert_eq!(world.output(&result).await, "a poem");
 }
 
 /// spec: EXE-6.1, EXE-6.2, EXE-6.3, EXE-6.4

@@ -24,6 +24,9 @@ const SOURCE: &str = "/agenthub/bridge";
 /// Pause before the bus is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// Pause before a result that the bus refuses is published again.
+const REFUSED: Duration = Duration::from_secs(10);
+
 /// The way to the bus.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outbox<'a> {
@@ -59,24 +62,23 @@ impl<'a> Outbox<'a> {
 }
 
 /// Publishes a result (EXE-7.3), for as long as that takes. It has the same id however often the task is taken up. Where the bus refuses it,
-/// the task has failed for that reason.
+/// the task has failed for that reason; where it refuses that, too, whoever runs the bus has to let one of them through.
 pub(crate) async fn publish_result(outbox: Outbox<'_>, result: TaskResult, trace: Option<String>) {
     let id = format!("{}.result", result.task_id);
     let envelope = envelope(id, trace);
-    let Err(why) = outbox
-        .publish(RESULTS, message(&result, envelope.clone()))
-        .await
-    else {
-        return;
-    };
-    let failed = TaskResult {
-        status: Outcome::Failed,
-        output_claim_check: None,
-        error_message: Some(shortened(format!("the result cannot be published: {why}"))),
-        ..result
-    };
-    if let Err(why) = outbox.publish(RESULTS, message(&failed, envelope)).await {
-        tracing::error!(task_id = failed.task_id, why, "a task has no result");
+    let publish = |result| outbox.publish(RESULTS, message(result, envelope.clone()));
+    while let Err(why) = publish(&result).await {
+        let failed = TaskResult {
+            status: Outcome::Failed,
+            output_claim_check: None,
+            error_message: Some(shortened(format!("the result cannot be published: {why}"))),
+            ..result.clone()
+        };
+        let Err(why) = publish(&failed).await else {
+            return;
+        };
+        tracing::error!(task_id = failed.task_id, why, "a task has no result yet");
+        sleep(REFUSED).await;
     }
 }
 
