@@ -18,9 +18,13 @@ use rdkafka::{
     consumer::{BaseConsumer, Consumer as _, ConsumerContext, Rebalance, StreamConsumer},
     error::{KafkaError, KafkaResult},
     message::BorrowedMessage,
+    types::RDKafkaErrorCode as Code,
 };
 use tokio::{
-    sync::{Notify, mpsc},
+    sync::{
+        Notify,
+        mpsc::{self, error::TrySendError},
+    },
     task::{JoinSet, spawn_blocking},
     time::{sleep, timeout},
 };
@@ -29,6 +33,7 @@ use super::{
     failure::{failure, lasts},
     outstanding::{Outstanding, Ticket},
     settings::ANSWER,
+    standing::Place,
     wire,
 };
 use crate::{BusError, Consumer, Delivery, Group, Partition};
@@ -44,8 +49,8 @@ const LOOK: Duration = Duration::from_millis(10);
 #[derive(Debug, Default)]
 struct Shared {
     outstanding: Mutex<Outstanding>,
-    /// Offsets that the client reads next, as it said last, of the partitions that are assigned.
-    positions: Mutex<BTreeMap<Partition, i64>>,
+    /// Places of the partitions that are assigned, as the client said last.
+    places: Mutex<BTreeMap<Partition, Place>>,
     /// True while partitions are paused, as many messages being out as may be.
     is_paused: AtomicBool,
     /// True if there was no room for a message since the last look.
@@ -54,10 +59,8 @@ struct Shared {
 }
 
 impl Shared {
-    fn positions(&self) -> MutexGuard<'_, BTreeMap<Partition, i64>> {
-        self.positions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn places(&self) -> MutexGuard<'_, BTreeMap<Partition, Place>> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn outstanding(&self) -> MutexGuard<'_, Outstanding> {
@@ -74,9 +77,9 @@ struct Context {
 }
 
 impl ClientContext for Context {
-    /// Notes how far the group is behind in the partitions of this member, and what is read next.
+    /// Notes how far the group is behind in the partitions of this member, and their places.
     fn stats(&self, statistics: Statistics) {
-        let mut positions = BTreeMap::new();
+        let mut places = BTreeMap::new();
         for topic in &self.topics {
             let partitions = statistics.topics.get(topic).into_iter();
             let partitions = partitions.flat_map(|topic| topic.partitions.values());
@@ -86,17 +89,14 @@ impl ClientContext for Context {
                 .map(|partition| partition.consumer_lag.max(0));
             topics::of_process().behind(&self.group, topic, lag.sum());
             for partition in partitions.filter(|partition| partition.desired) {
-                // The first is below zero until something was read, the second if nothing was committed.
-                let known = [partition.next_offset, partition.committed_offset];
-                let next = known.into_iter().find(|offset| *offset >= 0);
                 let of = Partition {
                     topic: topic.clone(),
                     number: partition.partition,
                 };
-                positions.insert(of, next.unwrap_or_default());
+                places.insert(of, Place::of(partition));
             }
         }
-        *self.shared.positions() = positions;
+        *self.shared.places() = places;
     }
 }
 
@@ -225,11 +225,14 @@ impl Member {
                     return error;
                 },
                 record = self.consumer.recv(), if is_polled => match record {
-                    // There is room, as it would be paused.
                     Ok(record) => {
-                        let _ = deliveries.try_send(Ok(self.take(&record)));
+                        let sent = deliveries.try_send(Ok(self.take(&record)));
+                        if let Err(TrySendError::Full(_)) = sent {
+                            // It would be paused, but the client may leave a pause out. The next member gets the message.
+                            return KafkaError::MessageConsumption(Code::QueueFull);
+                        }
                     }
-                    Err(error) if has_ended(&error) => return error,
+                    Err(error) if has_ended(&error) || leaves_out(&error) => return error,
                     Err(error) => tracing::warn!(%error, "a member of a group waits for Kafka"),
                 },
             }
@@ -284,6 +287,13 @@ fn acknowledge(member: &Weak<Member>, ticket: &Ticket) {
 fn has_ended(error: &KafkaError) -> bool {
     matches!(error, KafkaError::MessageConsumptionFatal(_))
         || error.rdkafka_error_code().is_some_and(lasts)
+}
+
+/// True if the client does not know where partitions begin, and does not ask again: it never reads them.
+///
+/// Source: librdkafka#5586
+fn leaves_out(error: &KafkaError) -> bool {
+    error.rdkafka_error_code() == Some(Code::NotCoordinator)
 }
 
 #[cfg(test)]

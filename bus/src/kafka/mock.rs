@@ -45,6 +45,17 @@ impl MockKafka {
         }
     }
 
+    /// Has it not say what groups have committed, or end with that.
+    pub fn refuse_offsets(&self, is_refused: bool) {
+        let refused = RDKafkaRespErr::RD_KAFKA_RESP_ERR_NOT_COORDINATOR;
+        match is_refused {
+            true => self
+                .0
+                .request_errors(RDKafkaApiKey::OffsetFetch, &[refused; 1_000]),
+            false => self.0.clear_request_errors(RDKafkaApiKey::OffsetFetch),
+        }
+    }
+
     /// Makes a topic with so many partitions.
     ///
     /// # Panics

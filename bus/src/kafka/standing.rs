@@ -6,7 +6,35 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rdkafka::statistics;
+
 use crate::Partition;
+
+/// Place of a partition, as its client says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Offset that is to be read next.
+    pub(super) next: i64,
+    /// True if it is read. A client may never begin to read one that is assigned to it.
+    ///
+    /// Source: librdkafka#5586
+    pub(super) is_read: bool,
+}
+
+impl Place {
+    pub(super) fn of(partition: &statistics::Partition) -> Self {
+        // Those that are paused are active, too.
+        let is_read = partition.fetch_state == "active";
+        // The next offset is below zero until something was read, and that of an earlier assignment until it is read in this one. The other is below
+        // zero if nothing was committed.
+        let next = Some(partition.next_offset).filter(|_| is_read);
+        let mut known = next.into_iter().chain([partition.committed_offset]);
+        Self {
+            next: known.find(|offset| *offset >= 0).unwrap_or_default(),
+            is_read,
+        }
+    }
+}
 
 /// A partition from which nothing comes though messages wait in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,31 +64,29 @@ impl fmt::Display for Standing {
     }
 }
 
-/// Positions of the last look, and since when messages wait at them.
+/// Places of the last look, and since when messages wait at them.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
-    positions: BTreeMap<Partition, i64>,
+    places: BTreeMap<Partition, Place>,
     waiting_since: BTreeMap<Partition, Instant>,
 }
 
 impl Looks {
-    /// Takes note of the offsets that are to be read next. Returns those that are where they were at the last look. A member that `had_no_room`
-    /// since then is no reason to doubt them.
+    /// Takes note of the places of partitions. Returns the offsets of those that are where they were at the last look. A member that `had_no_room`
+    /// since then is no reason to doubt those that are read.
     pub(super) fn unmoved(
         &mut self,
-        positions: BTreeMap<Partition, i64>,
+        places: BTreeMap<Partition, Place>,
         had_no_room: bool,
     ) -> BTreeMap<Partition, i64> {
-        let before = std::mem::replace(&mut self.positions, positions);
-        let unmoved: BTreeMap<Partition, i64> = match had_no_room {
-            true => BTreeMap::new(),
-            false => self
-                .positions
-                .iter()
-                .filter(|(partition, next)| before.get(partition) == Some(next))
-                .map(|(partition, next)| (partition.clone(), *next))
-                .collect(),
-        };
+        let before = std::mem::replace(&mut self.places, places);
+        let unmoved: BTreeMap<Partition, i64> = self
+            .places
+            .iter()
+            .filter(|(partition, place)| before.get(partition) == Some(place))
+            .filter(|(_, place)| !(had_no_room && place.is_read))
+            .map(|(partition, place)| (partition.clone(), place.next))
+            .collect();
         self.waiting_since
             .retain(|partition, _| unmoved.contains_key(partition));
         unmoved
@@ -139,14 +165,19 @@ mod tests {
         }
     }
 
-    /// Looks every ten seconds at a partition: what is read next, its end, and whether there was room.
+    /// Looks every ten seconds at a partition that is read: what is read next, its end, and whether there was room.
     fn look(looks: &[(i64, i64, bool)]) -> Vec<Option<Standing>> {
+        look_at(true, looks)
+    }
+
+    fn look_at(is_read: bool, looks: &[(i64, i64, bool)]) -> Vec<Option<Standing>> {
         let (mut kept, began) = (Looks::default(), Instant::now());
         let mut now = began;
         let looks = looks.iter().map(|(next, end, has_room)| {
             now += Duration::from_secs(10);
-            let positions = [(partition(), *next)].into();
-            let unmoved = kept.unmoved(positions, !has_room);
+            let next = *next;
+            let places = [(partition(), Place { next, is_read })].into();
+            let unmoved = kept.unmoved(places, !has_room);
             let (partition, next) = unmoved.into_iter().next()?;
             kept.ends(&partition, (next, *end), now, PATIENCE)
         });
@@ -168,6 +199,31 @@ mod tests {
             standing.to_string(),
             "partition 3 of tasks stands still at offset 5 for 30 s, though 4 messages wait there"
         );
+    }
+
+    #[test]
+    fn a_partition_that_is_not_read_stands_still_however_busy_its_member_is() {
+        let looks = look_at(false, &[(48, 50, false); 5]);
+        assert_eq!(looks[..4], [const { None }; 4]);
+        assert!(looks[4].is_some());
+    }
+
+    #[test]
+    fn the_place_of_a_partition_that_is_not_read_is_what_was_committed() {
+        let place = |fetch_state: &str, next_offset, committed_offset| {
+            let statistics = statistics::Partition {
+                fetch_state: fetch_state.to_owned(),
+                next_offset,
+                committed_offset,
+                ..statistics::Partition::default()
+            };
+            let Place { next, is_read } = Place::of(&statistics);
+            (next, is_read)
+        };
+        assert_eq!(place("active", 50, 48), (50, true));
+        assert_eq!(place("active", -1001, 48), (48, true));
+        assert_eq!(place("stopped", 50, 48), (48, false));
+        assert_eq!(place("none", -1001, -1001), (0, false));
     }
 
     #[test]

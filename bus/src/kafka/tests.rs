@@ -197,6 +197,29 @@ async fn a_member_whose_partition_stands_still_gives_itself_up_and_the_next_one_
     take(sent, &mut next, None).await;
 }
 
+/// Partitions go and come back, and nobody says where they begin.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_whose_partitions_never_begin_gives_itself_up_and_the_next_one_has_what_was_out() {
+    let (cluster, bus) = mocked().await;
+    let shared = Shared::new(&bus);
+    let sent = shared.publish("all").await;
+    let mut one = shared.join(64).await;
+    let mut out = Vec::new();
+    while out.len() < sent.len() {
+        out.push(next(&mut one).await);
+    }
+    cluster.refuse_offsets(true);
+    let two = shared.join(64).await;
+    let over = timeout(PATIENCE, one.next()).await;
+    drop((two, out));
+    let over = over.expect("it is said");
+    assert!(matches!(over, Err(BusError::Unavailable(_))), "{over:?}");
+    one.leave().await;
+    cluster.refuse_offsets(false);
+    let mut next = shared.join(64).await;
+    take(sent, &mut next, None).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_real_kafka_keeps_the_promises_of_a_bus() {
     let Ok(servers) = env::var("AGENTHUB_TEST_KAFKA") else {
