@@ -6,7 +6,7 @@
 mod held;
 
 use std::{
-    env, fs,
+    env,
     net::TcpStream,
     path::Path,
     process::{Child, Command},
@@ -121,9 +121,7 @@ fn all_are_killed_when_the_offsets_of_each_step_are_committed() {
     let bridge = stage.bridge("one");
     let runs = Runs::begin(&stage, &[Place::At(Boundary::ResultSaved)]);
     runs.are_held();
-    let journal = stage.system.folder().join(".agenthub/runs/workflows.lock");
-    let journal = fs::read_to_string(journal).expect("it names the journal");
-    let results = format!("agenthub.results.{}", journal.trim());
+    let results = stage.results();
     for (group, topic) in [(BRIDGES, TASKS), (&results, RESULTS)] {
         eventually(&format!("{group} has committed all"), || {
             (lag(&stage.servers, group, topic) == 0).then_some(())

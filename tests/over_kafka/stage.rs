@@ -236,6 +236,13 @@ impl Stage {
         self.system.folder().join("boundaries")
     }
 
+    /// The group that reads the results of `up`.
+    pub(super) fn results(&self) -> String {
+        let journal = self.system.folder().join(".agenthub/runs/workflows.lock");
+        let journal = fs::read_to_string(journal).expect("it names the journal");
+        format!("agenthub.results.{}", journal.trim())
+    }
+
     /// A process of the system, whose steps can be held at boundaries.
     pub(super) fn process(&self, args: &[&str]) -> Process {
         let boundaries = self.boundaries();

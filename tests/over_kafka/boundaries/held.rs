@@ -9,9 +9,9 @@ use std::{
 };
 
 use agenthub_bus::{
-    Group, Groups, KafkaBus,
+    BusError, Group, Groups, KafkaBus,
     kafka::{Settings, Topics, lag},
-    messages::{MONITORING, MonitoringUpdate, StepStatus, TASKS, read},
+    messages::{MONITORING, MonitoringUpdate, RESULTS, StepStatus, TASKS, read},
 };
 use agenthub_documents::yaml;
 use agenthub_sdk::{
@@ -205,15 +205,7 @@ impl<'a> Runs<'a> {
             .collect();
         assert!(!missing.is_empty());
         let reading = async {
-            let settings = Settings {
-                topics: Topics {
-                    make: false,
-                    partitions: 1,
-                    ..Topics::default()
-                },
-                ..Settings::new(&*self.stage.servers)
-            };
-            let bus = KafkaBus::connect(settings).await.expect("it answers");
+            let bus = self.bus().await.expect("it answers");
             // The topic has what other tests have left: it is read in one go.
             let group = Group {
                 in_flight: 10_000,
@@ -272,22 +264,64 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// How far the steps of a run came, and what the bridges have not taken.
+    /// How far the steps of a run came, and what bridges and the reader of results have not taken.
     fn on_its_way(&self, held: &Held) -> String {
+        let results = self.runtime.block_on(async {
+            let results = timeout(PATIENCE, self.results_of(&held.run)).await;
+            results.unwrap_or_else(|_| Err(BusError::Unavailable("it takes too long".to_owned())))
+        });
         let counted = self.stage.agent.counted();
         let steps = held.steps.iter().map(|step| {
             let task = held.task(step);
             let asked = counted.begun.iter().filter(|asked| asked.id == task);
             let asked = asked.map(|asked| asked.at.elapsed());
             let answered = counted.ended.get(&task).map(Instant::elapsed);
+            let results = results.as_ref().map(|results| {
+                let id = format!("{task}.result");
+                results.iter().filter(|result| **result == id).count()
+            });
             format!(
-                "{step} is task {task}: asked {:?} ago, answered {answered:?} ago\n",
+                "{step} is task {task}: asked {:?} ago, answered {answered:?} ago, results on the topic: {results:?}\n",
                 asked.collect::<Vec<_>>()
             )
         });
         let steps: String = steps.collect();
-        let left = lag(&self.stage.servers, BRIDGES, TASKS);
-        format!("{steps}{left} tasks are not done, by what the bridges have committed")
+        let left = |group, topic| lag(&self.stage.servers, group, topic);
+        format!(
+            "{steps}by what is committed, {} tasks are not done, and {} results are not taken in",
+            left(BRIDGES, TASKS),
+            left(&self.stage.results(), RESULTS)
+        )
+    }
+
+    /// The ids of the results of a run that are on the topic.
+    async fn results_of(&self, run: &str) -> Result<Vec<String>, BusError> {
+        let bus = self.bus().await?;
+        let extents = bus.extents(RESULTS).await?;
+        let mut left: i64 = extents.iter().map(|of| of.end - of.first).sum();
+        let from = extents.into_iter().map(|of| (of.partition, of.first));
+        let mut reader = bus.read(from)?;
+        let mut results = Vec::new();
+        while left > 0 {
+            let record = reader.next().await?;
+            left -= 1;
+            if record.key.as_deref() == Some(run.as_bytes()) {
+                results.extend(record.header("ce_id").map(str::to_owned));
+            }
+        }
+        Ok(results)
+    }
+
+    async fn bus(&self) -> Result<KafkaBus, BusError> {
+        let settings = Settings {
+            topics: Topics {
+                make: false,
+                partitions: 1,
+                ..Topics::default()
+            },
+            ..Settings::new(&*self.stage.servers)
+        };
+        KafkaBus::connect(settings).await
     }
 
     /// Checks that the agent was asked for the step at which a run was held this often, for each other one once, and for nothing else.
