@@ -254,7 +254,23 @@ impl Member {
             topic: record.topic().to_owned(),
             number: record.partition(),
         };
-        let ticket = self.shared.outstanding().take(partition, record.offset());
+        let (mut outstanding, offset) = (self.shared.outstanding(), record.offset());
+        let (topic, number) = (record.topic(), partition.number);
+        match outstanding.next(&partition) {
+            None => tracing::debug!(topic, number, offset, "a partition is read from here on"),
+            Some(next) if next < offset => {
+                tracing::info!(
+                    topic,
+                    number,
+                    next,
+                    offset,
+                    "there is no message in between"
+                );
+            }
+            Some(_) => {}
+        }
+        let ticket = outstanding.take(partition, offset);
+        drop(outstanding);
         let member = Arc::downgrade(self);
         Delivery::new(record.topic().to_owned(), wire::read(record), move || {
             acknowledge(&member, &ticket);

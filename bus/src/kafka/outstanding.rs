@@ -51,6 +51,11 @@ impl Outstanding {
         }
     }
 
+    /// The offset behind the last message that was taken out of a partition since it was assigned.
+    pub(super) fn next(&self, partition: &Partition) -> Option<i64> {
+        self.assigned.get(partition).map(|assigned| assigned.next)
+    }
+
     /// Takes a message out.
     pub(super) fn take(&mut self, partition: Partition, offset: i64) -> Ticket {
         let assigned = self.assigned.entry(partition.clone()).or_insert_with(|| {
@@ -112,7 +117,9 @@ mod tests {
         let tickets: Vec<Ticket> = [10, 11, 13]
             .map(|offset| out.take(partition(0), offset))
             .into();
+        assert_eq!(out.next(&partition(1)), None);
         let other = out.take(partition(1), 3);
+        assert_eq!(out.next(&partition(1)), Some(4));
         assert_eq!(out.len(), 4);
         assert_eq!(out.acknowledge(&tickets[1]), None);
         assert_eq!(out.acknowledge(&tickets[0]), Some(13), "12 was no message");
