@@ -56,6 +56,12 @@ impl MockKafka {
         }
     }
 
+    /// Has it refuse what is published next, as if it missed something before that.
+    pub fn miss_once(&self) {
+        let missed = RDKafkaRespErr::RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER;
+        self.0.request_errors(RDKafkaApiKey::Produce, &[missed]);
+    }
+
     /// Makes a topic with so many partitions.
     ///
     /// # Panics

@@ -7,6 +7,7 @@ mod failure;
 mod member;
 mod outstanding;
 mod partitions;
+mod producing;
 mod reaching;
 mod settings;
 mod standing;
@@ -31,7 +32,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use rdkafka::producer::{FutureProducer, FutureRecord};
+use rdkafka::producer::FutureRecord;
 
 #[cfg(feature = "testing")]
 pub use lag::lag;
@@ -42,9 +43,9 @@ pub use settings::{Mechanism, Sasl, Secret, Settings, Tls, Topics};
 pub use transactions::Transactions;
 
 use crate::{Bus, BusError, Consumer, Group, Groups, Message};
-use failure::failure;
 use member::Watch;
-use reaching::{Complaints, reach};
+use producing::Producing;
+use reaching::reach;
 use standing::GivenUp;
 use topics::KnownTopics;
 
@@ -52,7 +53,7 @@ use topics::KnownTopics;
 #[derive(Clone)]
 pub struct KafkaBus {
     settings: Settings,
-    producer: FutureProducer<Complaints>,
+    producing: Arc<Producing>,
     topics: Arc<KnownTopics>,
     given_up: Arc<Mutex<BTreeMap<String, GivenUp>>>,
 }
@@ -66,14 +67,12 @@ impl KafkaBus {
     /// ask for, or the servers do not take the login.
     pub async fn connect(settings: Settings) -> Result<Self, BusError> {
         let config = settings.producer()?;
-        let complaints = Complaints::default();
-        let producer = config.create_with_context(complaints.clone());
-        let producer = producer.map_err(failure)?;
-        reach(&producer, &complaints).await?;
+        let producing = Producing::new(config.clone())?;
+        reach(&producing.producer(), producing.complaints()).await?;
         let topics = KnownTopics::new(&config, settings.topics.clone())?;
         Ok(Self {
             settings,
-            producer,
+            producing: Arc::new(producing),
             topics: Arc::new(topics),
             given_up: Arc::default(),
         })
@@ -110,6 +109,7 @@ impl fmt::Debug for KafkaBus {
 impl Bus for KafkaBus {
     async fn publish(&self, topic: &str, messages: &[Message]) -> Result<(), BusError> {
         self.topics.ensure(topic).await?;
+        let producer = self.producing.producer();
         let mut sent = Vec::with_capacity(messages.len());
         for message in messages {
             let record = FutureRecord::to(topic)
@@ -117,18 +117,15 @@ impl Bus for KafkaBus {
                 .payload(&*message.body)
                 .headers(wire::headers(message));
             // Each is in the producer's queue before the next one.
-            sent.push(
-                self.producer
-                    .send_result(record)
-                    .map_err(|(error, _)| failure(error))?,
-            );
+            let queued = producer.send_result(record);
+            sent.push(queued.map_err(|(error, _)| self.producing.failed(error))?);
         }
         for delivered in sent {
             let gone = |_| BusError::Unavailable("the producer has ended".to_owned());
             delivered
                 .await
                 .map_err(gone)?
-                .map_err(|(error, _)| failure(error))?;
+                .map_err(|(error, _)| self.producing.failed(error))?;
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use super::{settings::ANSWER, *};
+use super::{failure::failure, settings::ANSWER, *};
 use crate::{Delivery, Header, NewRecord, Partition, Record, contract};
 
 /// Longest time until messages come. The mock cluster takes 9 s for each rebalance.
@@ -195,6 +195,22 @@ async fn a_member_whose_partition_stands_still_gives_itself_up_and_the_next_one_
     cluster.refuse_reading(false);
     let mut next = member::join(&config, group, watch).expect("it joins");
     take(sent, &mut next, None).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_producer_that_ends_is_made_anew() {
+    let (cluster, bus) = mocked().await;
+    let shared = Shared::new(&bus);
+    shared.publish("before").await;
+    cluster.miss_once();
+    let message = [Message::json("m", "key", &json!({}))];
+    let refused = bus.publish(&shared.name, &message).await;
+    assert!(
+        matches!(refused, Err(BusError::Unavailable(_))),
+        "{refused:?}"
+    );
+    let published = timeout(PATIENCE, bus.publish(&shared.name, &message)).await;
+    published.expect("in time").expect("it is taken");
 }
 
 /// Partitions go and come back, and nobody says where they begin.

@@ -24,6 +24,9 @@ const SOURCE: &str = "/agenthub/bridge";
 /// Pause before the bus is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// The bus is asked so often for a message before the log warns of it, and again so often before it does so again.
+const WARNED: u64 = 30;
+
 /// Pause before a result that the bus refuses is published again.
 const REFUSED: Duration = Duration::from_secs(10);
 
@@ -47,12 +50,18 @@ impl<'a> Outbox<'a> {
     async fn publish(self, topic: &str, message: Message) -> Result<(), String> {
         let _outgoing = self.metrics.outgoing();
         let message = [message];
+        let mut again = 0_u64;
         loop {
             match self.bus.publish(topic, &message).await {
                 Ok(()) => return Ok(()),
                 Err(BusError::Unavailable(error)) => {
                     self.metrics.again(Asked::Bus);
-                    tracing::debug!(topic, id = message[0].id, error, "a message waits");
+                    again += 1;
+                    let id = &message[0].id;
+                    match again.is_multiple_of(WARNED) {
+                        true => tracing::warn!(topic, id, error, "a message waits"),
+                        false => tracing::debug!(topic, id, error, "a message waits"),
+                    }
                     sleep(PAUSE).await;
                 }
                 Err(BusError::Refused(why)) => return Err(why),
