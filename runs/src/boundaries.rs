@@ -1,8 +1,8 @@
 //! Boundaries of a step at which tests hold a process, to kill it there.
 //!
 //! Only a build with the feature `boundaries` holds anything. A step that comes to a boundary looks into the folder that `AGENTHUB_BOUNDARIES`
-//! names. Where there is a file `BOUNDARY.TASK`, the step renames it to `BOUNDARY.TASK.held`, and goes on once that file is gone. So each file holds one
-//! process once, and whoever takes the step up after a kill is not held again.
+//! names. Where there is a file `BOUNDARY.TASK`, the step renames it to `BOUNDARY.TASK.held`, and goes on once that file is gone, as does whatever comes there
+//! meanwhile, such as a message that is repeated. So each file holds one process once, and whoever takes the step up when it is gone is not held again.
 
 use crate::{event::RunEvent, id::RunId};
 
@@ -41,10 +41,9 @@ pub async fn reached(boundary: Boundary, task_id: &str) {
     };
     let file = std::path::Path::new(&folder).join(format!("{boundary:?}.{task_id}"));
     let held = file.with_added_extension("held");
-    if std::fs::rename(file, &held).is_ok() {
-        while held.exists() {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
+    let _ = std::fs::rename(file, &held);
+    while held.exists() {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
 }
 
