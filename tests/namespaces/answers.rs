@@ -127,6 +127,8 @@ async fn call(hub: &str, token: &str, name: &str, request: &Value) -> String {
     request.metadata_mut().insert("authorization", header);
     let path: PathAndQuery = name.parse().expect("a path");
     let mut said = String::new();
+    // Words of an answer come in pieces of any size.
+    let mut words = String::new();
     let answered = async {
         let answer = grpc.streaming(request, path, Raw).await?;
         let mut answer = answer.into_inner();
@@ -142,12 +144,20 @@ async fn call(hub: &str, token: &str, name: &str, request: &Value) -> String {
             };
             let Some(bytes) = next else { break };
             let message = DynamicMessage::decode(method.output(), &*bytes).expect("an answer");
+            let fields = serde_json::to_value(&message).expect("JSON");
+            if fields["type"] == "delta" {
+                words += fields["message"].as_str().unwrap_or_default();
+                continue;
+            }
+            said += &std::mem::take(&mut words);
             said += &serde_json::to_string(&message).expect("JSON");
             said.push('\n');
         }
         Ok::<(), Status>(())
     };
-    if let Err(status) = answered.await {
+    let answered = answered.await;
+    said += &words;
+    if let Err(status) = answered {
         said += &format!("{:?}: {}", status.code(), status.message());
     }
     said
