@@ -44,7 +44,7 @@ async fn a_task_that_is_lost_is_published_again_byte_for_byte() {
     let tasks = Arc::<Mutex<Vec<Message>>>::default();
     let losing = |bus| Losing {
         bus,
-        left: 2.into(),
+        left: AtomicUsize::new(2),
         tasks: Arc::clone(&tasks),
     };
     let mut stage = Stage::with(|bus| Arc::new(losing(bus)), |journal| Arc::new(journal)).await;
@@ -69,7 +69,7 @@ async fn a_task_without_a_result_is_published_until_it_has_one() {
     let tasks = Arc::<Mutex<Vec<Message>>>::default();
     let losing = |bus| Losing {
         bus,
-        left: 0.into(),
+        left: AtomicUsize::new(0),
         tasks: Arc::clone(&tasks),
     };
     let mut stage = Stage::with(|bus| Arc::new(losing(bus)), |journal| Arc::new(journal)).await;
@@ -125,7 +125,7 @@ impl JournalDecorator for Breaking {
 async fn a_result_whose_writer_breaks_off_comes_again() {
     let breaking = |journal| Breaking {
         journal,
-        left: 2.into(),
+        left: AtomicUsize::new(2),
     };
     let mut stage = Stage::with(|bus| Arc::new(bus), |journal| Arc::new(breaking(journal))).await;
     let executor = stage.executor().await;
