@@ -75,7 +75,11 @@ impl<'a> Outbox<'a> {
 pub(crate) async fn publish_result(outbox: Outbox<'_>, result: TaskResult, trace: Option<String>) {
     let id = format!("{}.result", result.task_id);
     let envelope = envelope(id, trace);
-    let publish = |result| outbox.publish(RESULTS, message(result, envelope.clone()));
+    let publish = async |result: &TaskResult| {
+        outbox
+            .publish(RESULTS, message(result, envelope.clone()))
+            .await
+    };
     while let Err(why) = publish(&result).await {
         let failed = TaskResult {
             status: Outcome::Failed,
