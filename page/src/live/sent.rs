@@ -16,19 +16,21 @@ pub(super) struct Sent {
 
 impl Sent {
     /// Markup for a page that has these pieces to be as it is now; `None` if it is. Pieces that changed are replaced, those that came at the end are
-    /// appended, those that are gone from there are deleted, and where the first is another one all are sent.
+    /// appended, those that are gone from there are deleted, and where the first is another one, or one has another place, all are sent.
     pub(super) fn news(&mut self, pieces: &[Piece], waiting: Markup) -> Option<String> {
         let now = pieces.iter().map(|piece| (piece.id.clone(), digest(piece)));
         let before = std::mem::replace(&mut self.pieces, now.collect());
         let is_there = |((known, _), piece): &(&(String, u64), &Piece)| *known == piece.id;
         let still = before.iter().zip(pieces).take_while(is_there).count();
-        let news = match still {
-            0 => html! { @for piece in pieces { (piece) } },
-            still => html! {
-                @for ((_, known), (piece, (_, now))) in before[..still].iter().zip(pieces.iter().zip(&self.pieces)) {
+        let (still_there, gone) = before.split_at(still);
+        let has_moved = |(id, _): &(String, u64)| pieces.iter().any(|piece| piece.id == *id);
+        let news = match still == 0 || gone.iter().any(has_moved) {
+            true => html! { @for piece in pieces { (piece) } },
+            false => html! {
+                @for ((_, known), (piece, (_, now))) in still_there.iter().zip(pieces.iter().zip(&self.pieces)) {
                     @if known != now { (replaced(piece)) }
                 }
-                @for (gone, _) in &before[still..] { hx-partial id=(gone) hx-swap="delete" {} }
+                @for (gone, _) in gone { hx-partial id=(gone) hx-swap="delete" {} }
                 @for piece in &pieces[still..] { (appended(piece)) }
             },
         };
@@ -115,6 +117,7 @@ mod tests {
     fn a_page_whose_pieces_are_others_is_sent_all_of_them() {
         for other in [
             pieces(&[("b", "1"), ("a", "1")]),
+            pieces(&[("a", "1"), ("c", "1"), ("b", "1")]),
             pieces(&[("trouble", "1")]),
         ] {
             let mut sent = Sent::default();
