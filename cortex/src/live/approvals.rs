@@ -171,8 +171,8 @@ mod tests {
     #[tokio::test]
     async fn a_question_can_be_waited_for() {
         let live = LiveRuns::default();
-        let (run, shown) = (RunId::new("r"), approval("send"));
-        let mut another = Box::pin(live.ask(&RunId::new("q"), &shown));
+        let (run, other, shown) = (RunId::new("r"), RunId::new("q"), approval("send"));
+        let mut another = Box::pin(live.ask(&other, &shown));
         assert!(another.as_mut().now_or_never().is_none());
         let mut asked = Box::pin(live.asks(&run, &shown.id));
         assert!(asked.as_mut().now_or_never().is_none());

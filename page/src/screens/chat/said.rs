@@ -188,7 +188,7 @@ async fn read_plain(request: Request) -> Result<Said, Trouble> {
     let request = Request::from_parts(head, Body::from(body));
     let form = Form::<HashMap<String, String>>::from_request(request, &()).await;
     let form = form.map_err(|error| Trouble::new(error.status(), error.body_text()))?;
-    let given = |name| form.get(name).map_or(&[][..], |given| given.as_bytes());
+    let given = |name: &str| form.get(name).map_or(&[][..], |given| given.as_bytes());
     let mut coming = Coming::default();
     coming.takes_text(given(TEXT));
     coming.takes_key(given(form_key::FIELD));
@@ -321,7 +321,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_form_brings_its_key_as_far_as_it_counts() {
-        let keyed = async |form: &[String]| said(form).await.expect("it is taken").key;
+        async fn keyed(form: &[String]) -> String {
+            said(form).await.expect("it is taken").key
+        }
         assert_eq!(keyed(&[key("k-1"), text("look")]).await, "k-1");
         assert_eq!(keyed(&[text("look")]).await, "");
         let long = "k".repeat(MAX_KEY + 1);
