@@ -92,7 +92,8 @@ impl BusRoute {
     }
 
     /// Publishes a step's request as a task, and waits for its result in the journal, until the step's deadline. A request that was published
-    /// before is published again, byte for byte, unless its result is there; so is one whose result does not come. `begun` is the time at which the step began, by its journal. Dropping the future takes nothing back.
+    /// before is published again, byte for byte, unless its result is there; so is one whose result does not come. `begun` is the time at
+    /// which the step began, by its journal. Dropping the future takes nothing back.
     ///
     /// spec: EXE-3.1, EXE-3.5, EXE-10.1
     ///

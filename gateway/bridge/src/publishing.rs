@@ -75,11 +75,7 @@ impl<'a> Outbox<'a> {
 pub(crate) async fn publish_result(outbox: Outbox<'_>, result: TaskResult, trace: Option<String>) {
     let id = format!("{}.result", result.task_id);
     let envelope = envelope(id, trace);
-    let publish = async |result: &TaskResult| {
-        outbox
-            .publish(RESULTS, message(result, envelope.clone()))
-            .await
-    };
+    let publish = |result: &TaskResult| outbox.publish(RESULTS, message(result, envelope.clone()));
     while let Err(why) = publish(&result).await {
         let failed = TaskResult {
             status: Outcome::Failed,

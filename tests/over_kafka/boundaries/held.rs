@@ -286,11 +286,12 @@ impl<'a> Runs<'a> {
             )
         });
         let steps: String = steps.collect();
-        let left = |group, topic| lag(&self.stage.servers, group, topic);
+        let reader = self.stage.results();
+        let left = |group: &str, topic: &str| lag(&self.stage.servers, group, topic);
         format!(
             "{steps}by what is committed, {} tasks are not done, and {} results are not taken in",
             left(BRIDGES, TASKS),
-            left(&self.stage.results(), RESULTS)
+            left(&reader, RESULTS)
         )
     }
 
