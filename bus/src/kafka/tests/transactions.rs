@@ -1,5 +1,7 @@
 //! Transactions on a real Kafka.
 
+use rdkafka::producer::{FutureProducer, Producer as _};
+
 use super::*;
 
 fn record(topic: &str, key: &str, body: &str) -> NewRecord {
@@ -113,7 +115,6 @@ async fn a_real_kafka_takes_back_what_a_dead_writer_had_not_committed() {
         .expect("a producer");
     let sending = topic.clone();
     tokio::task::spawn_blocking(move || {
-        use rdkafka::producer::Producer as _;
         torn.init_transactions(ANSWER).expect("it begins");
         torn.begin_transaction().expect("it begins");
         let record = FutureRecord::to(&sending).key("k").payload("torn");
