@@ -1,12 +1,9 @@
 //! The messages of one kind that a group gets, without those that do not fit.
 
-use std::{future::pending, marker::PhantomData, sync::Arc, time::Duration};
+use std::{marker::PhantomData, sync::Arc, time::Duration};
 
 use agenthub_metrics::topics;
-use tokio::{
-    task::JoinSet,
-    time::{Instant, sleep, sleep_until},
-};
+use tokio::{task::JoinSet, time::sleep};
 
 use super::{Body, read};
 use crate::{Bus, BusError, Consumer, Delivery, Group, Groups};
@@ -34,10 +31,6 @@ pub struct Inbox<B> {
     member: Option<Consumer>,
     /// A member that leaves, and the pause after it: the next one may have its name.
     leaving: JoinSet<()>,
-    /// Time at which the member joins again, as something broke off.
-    joins_again: Option<Instant>,
-    /// Times that something broke off.
-    broken: u32,
     bus: Arc<dyn Bus>,
     /// What is about to be put aside, and why.
     misfit: Option<(Delivery, String)>,
@@ -64,8 +57,6 @@ impl<B: Body> Inbox<B> {
             group,
             member: Some(member),
             leaving: JoinSet::new(),
-            joins_again: None,
-            broken: 0,
             bus,
             misfit: None,
             body: PhantomData,
@@ -88,15 +79,6 @@ impl<B: Body> Inbox<B> {
         }
     }
 
-    /// Has come again what is out and will not be acknowledged, as whatever had it broke off: the member joins again, after a pause that doubles each
-    /// time, up to 8 minutes. Until then it gets further messages.
-    pub fn broke_off(&mut self) {
-        if self.joins_again.is_none() {
-            self.joins_again = Some(Instant::now() + PAUSE * (1 << self.broken.min(9)));
-            self.broken += 1;
-        }
-    }
-
     /// Leaves the group, as [`Consumer::leave`].
     pub async fn leave(mut self) {
         drop(self.misfit);
@@ -110,14 +92,8 @@ impl<B: Body> Inbox<B> {
     async fn delivery(&mut self) -> Result<Delivery, BusError> {
         loop {
             while self.leaving.join_next().await.is_some() {}
-            let joins_again = self.joins_again;
             let got = match &mut self.member {
-                Some(member) => tokio::select! {
-                    got = member.next() => got,
-                    () = until(joins_again) => {
-                        Err(BusError::Unavailable("something that it had broke off".to_owned()))
-                    }
-                },
+                Some(member) => member.next().await,
                 None => match self.groups.join(self.group.clone()).await {
                     Ok(member) => {
                         self.member = Some(member);
@@ -135,7 +111,6 @@ impl<B: Body> Inbox<B> {
                 why,
                 "a member of a group joins again"
             );
-            self.joins_again = None;
             let member = self.member.take();
             self.leaving.spawn(async move {
                 if let Some(member) = member {
@@ -170,13 +145,5 @@ impl<B: Body> Inbox<B> {
                 delivery.acknowledge();
             }
         }
-    }
-}
-
-/// Waits until this time, for ever if there is none.
-async fn until(time: Option<Instant>) {
-    match time {
-        Some(time) => sleep_until(time).await,
-        None => pending().await,
     }
 }

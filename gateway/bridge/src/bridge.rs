@@ -6,6 +6,7 @@ mod in_hand;
 use std::{
     error::Error,
     fmt,
+    panic::AssertUnwindSafe,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -22,6 +23,7 @@ use agenthub_sdk::runs::{
     breakers::Breakers,
 };
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use serde_json::json;
 use tokio::{
     task::JoinSet,
@@ -49,8 +51,11 @@ const LEAVE: Duration = Duration::from_secs(3);
 /// Further tries of getting a card.
 const CARD_TRIES: u32 = 4;
 
-/// Pause before a store, a hub or a card is asked for again.
+/// Pause before a store, a hub or a card is asked for again, and first one before a task that broke off is tried again.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// Tries of a task that breaks off.
+const TRIES: u32 = 5;
 
 /// Asks a store again for as long as its failures pass: an answer of an agent is nowhere else yet. A macro, as futures of async closures cannot be
 /// said to be `Send`.
@@ -156,8 +161,7 @@ impl Bridge {
                     Err(error) => break Err(error),
                 },
                 Some(ended) = tasks.join_next() => if let Err(error) = ended {
-                    tracing::error!(%error, "a task broke off, and comes again");
-                    inbox.broke_off();
+                    tracing::error!(%error, "a task broke off without a result, and stays out");
                 },
             }
         };
@@ -170,14 +174,39 @@ impl Bridge {
             tracing::info!(left = tasks.len(), "tasks are left to other bridges");
         }
         tasks.shutdown().await;
-        // It leaves beside what follows where Kafka does not answer.
+        // If Kafka does not answer, leaving goes on in the background.
         let _ = timeout(LEAVE, inbox.leave()).await;
         ended
     }
 
+    /// Carries a task out and publishes its result. What panics is tried again, after pauses that double: the task stays out, and others at work are
+    /// not disturbed. After the last try the task has failed.
+    pub(crate) async fn handle(&self, task: &TaskRequest, trace: Option<String>) {
+        let (since, mut pause) = (Instant::now(), PAUSE);
+        for attempt in 1..=TRIES {
+            let handling = AssertUnwindSafe(self.attempt(task, trace.clone()));
+            if handling.catch_unwind().await.is_ok() {
+                return;
+            }
+            tracing::error!(task_id = task.task_id, attempt, "a task broke off");
+            if attempt < TRIES {
+                sleep(pause).await;
+                pause *= 2;
+            }
+        }
+        let ended = Ended {
+            output: None,
+            error: Some(format!("the bridge broke off {TRIES} times: see its log")),
+        };
+        let outbox = Outbox::new(&self.0.settings.bus, &self.0.metrics);
+        publish_result(outbox, result_of(task, ended), trace.clone()).await;
+        let metrics = &self.0.metrics;
+        metrics.task_ended(&task.agent_name, "failed", since, trace.as_deref());
+    }
+
     /// Carries a task out and publishes its result. May be cancelled and repeated: a task that has a result is not carried out again, and an agent
     /// that is asked again is asked with the same message id.
-    pub(crate) async fn handle(&self, task: &TaskRequest, trace: Option<String>) {
+    async fn attempt(&self, task: &TaskRequest, trace: Option<String>) {
         let metrics = &self.0.metrics;
         let (_in_hand, since) = (metrics.in_hand(), Instant::now());
         let earlier = self.earlier_result(task).await;

@@ -261,6 +261,17 @@ async fn a_task_waits_for_a_hub_that_is_away() {
     assert_eq!(result.status, Outcome::Completed);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_task_that_breaks_off_each_time_has_failed() {
+    let world = World::start(false).await;
+    world.directory.breaks.store(5, SeqCst);
+    let result = world.result("writer", "write").await;
+    assert_eq!(result.status, Outcome::Failed);
+    let why = result.error_message.expect("a reason");
+    assert!(why.contains("broke off 5 times"), "{why}");
+    assert_eq!(world.requests().len(), 0);
+}
+
 /// A task comes again after a crash, or where its executor has published it again.
 ///
 /// spec: EXE-4.3

@@ -1,6 +1,6 @@
 //! The one reader of results for all runs of a journal.
 
-use std::{sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use agenthub_bus::{
     BusError, Delivery, Group, Groups,
@@ -14,6 +14,7 @@ use agenthub_sdk::{
         journal::JournalError,
     },
 };
+use futures_util::FutureExt as _;
 use serde_json::json;
 use tokio::{task::JoinSet, time::sleep};
 use tokio_util::sync::CancellationToken;
@@ -25,6 +26,9 @@ const READER: &str = "reader";
 
 /// Results that are written into the journal at the same time, at most.
 const AT_ONCE: usize = 256;
+
+/// Longest pause before a result is written again, as its writer broke off.
+const LONGEST_PAUSE: Duration = Duration::from_mins(8);
 
 /// Time for the reader to leave its group.
 const LEAVING: Duration = Duration::from_secs(3);
@@ -126,10 +130,7 @@ impl Reader {
                     }
                     Err(error) => break Err(error),
                 },
-                Some(written) = writing.join_next() => if let Err(error) = written {
-                    tracing::error!(%error, "a result was not written, and comes again");
-                    inbox.broke_off();
-                },
+                Some(_) = writing.join_next() => {}
             }
         };
         writing.shutdown().await;
@@ -138,29 +139,45 @@ impl Reader {
     }
 }
 
-/// Writes a result into the journal, for as long as that takes; only then the bus may forget it. A result of another journal's run is left out.
+/// Writes a result into the journal, for as long as that takes; only then the bus may forget it. What panics is tried again, after pauses that double:
+/// the result stays out, and others are not disturbed.
 async fn write(
     journal: &Arc<dyn Journal>,
     route: &BusRoute,
     result: &TaskResult,
     delivery: Delivery,
 ) {
-    reached(Boundary::ResultReceived, &result.task_id).await;
+    let task_id = &result.task_id;
+    reached(Boundary::ResultReceived, task_id).await;
+    let mut pause = PAUSE;
+    while AssertUnwindSafe(take_in(journal, result))
+        .catch_unwind()
+        .await
+        .is_err()
+    {
+        tracing::error!(task_id, "the writer of a result broke off, and tries again");
+        sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+    reached(Boundary::ResultTakenIn, task_id).await;
+    delivery.acknowledge();
+    route.arrivals.arrived(task_id);
+}
+
+/// Writes a result into the journal once that can be reached. A result of another journal's run is left out.
+async fn take_in(journal: &Arc<dyn Journal>, result: &TaskResult) {
     let (run, text) = (RunId::new(&*result.run_id), json!(result).to_string());
     loop {
         match journal.take_in(&run, &result.task_id, &text).await {
-            Ok(_) => break,
+            Ok(_) => return,
             Err(JournalError::Unavailable(why)) => {
                 tracing::warn!(%run, why, "a result waits for the journal");
                 sleep(PAUSE).await;
             }
             Err(error) => {
                 tracing::error!(%run, task_id = result.task_id, %error, "a result is left out");
-                break;
+                return;
             }
         }
     }
-    reached(Boundary::ResultTakenIn, &result.task_id).await;
-    delivery.acknowledge();
-    route.arrivals.arrived(&result.task_id);
 }

@@ -112,7 +112,7 @@ async fn a_task_that_comes_again_while_it_is_at_work_has_one_place_and_stays_out
 }
 
 #[tokio::test]
-async fn a_task_that_breaks_off_comes_again() {
+async fn a_task_that_breaks_off_is_tried_again() {
     let running = Running::start().await;
     running.world.directory.breaks.store(1, SeqCst);
     running.world.answers(200, &said("a poem"));

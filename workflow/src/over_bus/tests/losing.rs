@@ -122,7 +122,7 @@ impl JournalDecorator for Breaking {
 
 /// spec: EXE-3.2
 #[tokio::test]
-async fn a_result_whose_writer_breaks_off_comes_again() {
+async fn a_result_whose_writer_breaks_off_is_written_all_the_same() {
     let breaking = |journal| Breaking {
         journal,
         left: AtomicUsize::new(2),
