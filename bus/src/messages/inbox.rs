@@ -3,7 +3,10 @@
 use std::{marker::PhantomData, sync::Arc, time::Duration};
 
 use agenthub_metrics::topics;
-use tokio::{task::JoinSet, time::sleep};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep, sleep_until},
+};
 
 use super::{Body, read};
 use crate::{Bus, BusError, Consumer, Delivery, Group, Groups};
@@ -29,8 +32,10 @@ pub struct Inbox<B> {
     group: Group,
     /// The member; none while it is to join again.
     member: Option<Consumer>,
-    /// A member that leaves, and the pause after it: the next one may have its name.
+    /// A member that leaves: the next one may have its name.
     leaving: JoinSet<()>,
+    /// Time before which no member joins again.
+    joins_at: Instant,
     bus: Arc<dyn Bus>,
     /// What is about to be put aside, and why.
     misfit: Option<(Delivery, String)>,
@@ -57,6 +62,7 @@ impl<B: Body> Inbox<B> {
             group,
             member: Some(member),
             leaving: JoinSet::new(),
+            joins_at: Instant::now(),
             bus,
             misfit: None,
             body: PhantomData,
@@ -94,13 +100,16 @@ impl<B: Body> Inbox<B> {
             while self.leaving.join_next().await.is_some() {}
             let got = match &mut self.member {
                 Some(member) => member.next().await,
-                None => match self.groups.join(self.group.clone()).await {
-                    Ok(member) => {
-                        self.member = Some(member);
-                        continue;
+                None => {
+                    sleep_until(self.joins_at).await;
+                    match self.groups.join(self.group.clone()).await {
+                        Ok(member) => {
+                            self.member = Some(member);
+                            continue;
+                        }
+                        Err(error) => Err(error),
                     }
-                    Err(error) => Err(error),
-                },
+                }
             };
             let Err(BusError::Unavailable(why)) = got else {
                 return got;
@@ -111,13 +120,10 @@ impl<B: Body> Inbox<B> {
                 why,
                 "a member of a group joins again"
             );
-            let member = self.member.take();
-            self.leaving.spawn(async move {
-                if let Some(member) = member {
-                    member.leave().await;
-                }
-                sleep(PAUSE).await;
-            });
+            self.joins_at = Instant::now() + PAUSE;
+            if let Some(member) = self.member.take() {
+                self.leaving.spawn(member.leave());
+            }
         }
     }
 
