@@ -7,7 +7,7 @@ mod failure;
 mod member;
 mod outstanding;
 mod partitions;
-mod producing;
+mod producer;
 mod reaching;
 mod settings;
 mod standing;
@@ -32,7 +32,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use rdkafka::producer::FutureRecord;
+use rdkafka::{error::KafkaError, producer::FutureRecord};
 
 #[cfg(feature = "testing")]
 pub use lag::lag;
@@ -43,8 +43,9 @@ pub use settings::{Mechanism, Sasl, Secret, Settings, Tls, Topics};
 pub use transactions::Transactions;
 
 use crate::{Bus, BusError, Consumer, Group, Groups, Message};
+use failure::failure;
 use member::Watch;
-use producing::Producing;
+use producer::CurrentProducer;
 use reaching::reach;
 use standing::GivenUp;
 use topics::KnownTopics;
@@ -53,7 +54,7 @@ use topics::KnownTopics;
 #[derive(Clone)]
 pub struct KafkaBus {
     settings: Settings,
-    producing: Arc<Producing>,
+    producer: Arc<CurrentProducer>,
     topics: Arc<KnownTopics>,
     given_up: Arc<Mutex<BTreeMap<String, GivenUp>>>,
 }
@@ -67,12 +68,12 @@ impl KafkaBus {
     /// ask for, or the servers do not take the login.
     pub async fn connect(settings: Settings) -> Result<Self, BusError> {
         let config = settings.producer()?;
-        let producing = Producing::new(config.clone())?;
-        reach(&producing.producer(), producing.complaints()).await?;
+        let producer = CurrentProducer::new(config.clone())?;
+        reach(&producer.get(), producer.complaints()).await?;
         let topics = KnownTopics::new(&config, settings.topics.clone())?;
         Ok(Self {
             settings,
-            producing: Arc::new(producing),
+            producer: Arc::new(producer),
             topics: Arc::new(topics),
             given_up: Arc::default(),
         })
@@ -109,23 +110,28 @@ impl fmt::Debug for KafkaBus {
 impl Bus for KafkaBus {
     async fn publish(&self, topic: &str, messages: &[Message]) -> Result<(), BusError> {
         self.topics.ensure(topic).await?;
-        let producer = self.producing.producer();
-        let mut sent = Vec::with_capacity(messages.len());
-        for message in messages {
-            let record = FutureRecord::to(topic)
-                .key(&*message.key)
-                .payload(&*message.body)
-                .headers(wire::headers(message));
+        let failed = |error| {
+            self.producer.replace_if_ended();
+            failure(error)
+        };
+        let queued: Result<Vec<_>, KafkaError> = {
+            let producer = self.producer.get();
+            let queued = messages.iter().map(|message| {
+                let record = FutureRecord::to(topic)
+                    .key(&*message.key)
+                    .payload(&*message.body)
+                    .headers(wire::headers(message));
+                producer.send_result(record).map_err(|(error, _)| error)
+            });
             // Each is in the producer's queue before the next one.
-            let queued = producer.send_result(record);
-            sent.push(queued.map_err(|(error, _)| self.producing.failed(error))?);
-        }
-        for delivered in sent {
+            queued.collect()
+        };
+        for delivered in queued.map_err(failed)? {
             let gone = |_| BusError::Unavailable("the producer has ended".to_owned());
             delivered
                 .await
                 .map_err(gone)?
-                .map_err(|(error, _)| self.producing.failed(error))?;
+                .map_err(|(error, _)| failed(error))?;
         }
         Ok(())
     }

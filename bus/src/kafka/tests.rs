@@ -27,7 +27,7 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use super::{failure::failure, settings::ANSWER, *};
+use super::{settings::ANSWER, *};
 use crate::{Delivery, Header, NewRecord, Partition, Record, contract};
 
 /// Longest time until messages come. The mock cluster takes 9 s for each rebalance.

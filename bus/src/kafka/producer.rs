@@ -4,7 +4,6 @@ use std::sync::{PoisonError, RwLock};
 
 use rdkafka::{
     ClientConfig,
-    error::KafkaError,
     producer::{FutureProducer, Producer as _},
 };
 use tokio::task::spawn_blocking;
@@ -12,14 +11,14 @@ use tokio::task::spawn_blocking;
 use super::{failure::failure, reaching::Complaints};
 use crate::BusError;
 
-/// A producer that is made anew. An idempotent one ends when it and the servers no longer agree on what it has sent.
-pub(super) struct Producing {
+/// The producer, which is replaced when it has ended. An idempotent one ends when it and the servers no longer agree on what it has sent.
+pub(super) struct CurrentProducer {
     config: ClientConfig,
     complaints: Complaints,
     producer: RwLock<FutureProducer<Complaints>>,
 }
 
-impl Producing {
+impl CurrentProducer {
     /// # Errors
     ///
     /// The configuration is wrong.
@@ -37,26 +36,29 @@ impl Producing {
         &self.complaints
     }
 
-    pub(super) fn producer(&self) -> FutureProducer<Complaints> {
+    /// The producer, not to be held over an `await`: the last clone waits for its threads when it is dropped.
+    pub(super) fn get(&self) -> FutureProducer<Complaints> {
         let producer = self.producer.read();
         producer.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The error of a publish. If the producer ended with it, the next publish has another one.
-    pub(super) fn failed(&self, error: KafkaError) -> BusError {
+    /// Makes another producer if this one has ended. The next publish has it.
+    pub(super) fn replace_if_ended(&self) {
         let producer = self.producer.write();
         let mut producer = producer.unwrap_or_else(PoisonError::into_inner);
-        if let Some((code, why)) = producer.client().fatal_error() {
-            tracing::warn!(%code, why, "the producer has ended, and is made anew");
-            match self.config.create_with_context(self.complaints.clone()) {
-                Ok(next) => {
-                    let ended = std::mem::replace(&mut *producer, next);
-                    // It waits for its threads.
-                    spawn_blocking(move || drop(ended));
-                }
-                Err(error) => return failure(error),
+        let Some((code, why)) = producer.client().fatal_error() else {
+            return;
+        };
+        match self.config.create_with_context(self.complaints.clone()) {
+            Ok(next) => {
+                tracing::warn!(%code, why, "the producer has ended, and is made anew");
+                let ended = std::mem::replace(&mut *producer, next);
+                // Its drop waits for its threads.
+                spawn_blocking(move || drop(ended));
+            }
+            Err(error) => {
+                tracing::warn!(%code, why, %error, "the producer has ended, and cannot be made anew at present");
             }
         }
-        failure(error)
     }
 }
