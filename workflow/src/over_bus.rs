@@ -77,7 +77,6 @@ pub struct BusRoute {
 impl BusRoute {
     /// The way over this bus. Whoever calls the agents has the same store of claim checks.
     pub fn new(bus: Arc<dyn Bus>, claims: ClaimStore) -> Self {
-        topics::of_process().publishes(TASKS);
         Self {
             bus,
             claims,
@@ -117,6 +116,7 @@ impl BusRoute {
         };
         let waiting = self.arrivals.waiting(&sent.task_id);
         let left = Duration::from_millis(sent.deadline_ms.saturating_sub(now_ms()));
+        topics::of_process().publishes(TASKS);
         let asked = timeout(left, async {
             reached(Boundary::IntentSaved, &sent.task_id).await;
             if taken_in(journal, run, &sent.task_id).await.is_none() {
