@@ -36,7 +36,7 @@ use agenthub_sdk::{
 };
 use tokio::{
     sync::Notify,
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 
 pub(crate) use beginnings::Beginnings;
@@ -51,8 +51,12 @@ const LONGEST_OUTPUT: u64 = 16 << 20;
 /// Pause before a bus, a store or a journal is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Time after which a task without a result is published again. Then twice that, and so on, up to the longest.
-const OVERDUE: Duration = Duration::from_secs(30);
+/// Time after which a task without a result is published again. Then twice that, and so on, up to the longest. Not short, as each message
+/// of a task that only waits in a backlog makes that longer.
+const OVERDUE: Duration = Duration::from_mins(2);
+
+/// Part of that after which the log tells of the task.
+const TOLD_AFTER: u32 = 4;
 
 /// Longest pause between two publishes of a task.
 const LONGEST_PAUSE: Duration = Duration::from_hours(1);
@@ -140,14 +144,20 @@ impl BusRoute {
     /// and asks no agent. Never ends.
     async fn remind(&self, request: &Request<'_>) -> Infallible {
         let task_id = &request.sent.task_id;
-        let (mut waited, mut pause) = (Duration::ZERO, self.overdue);
+        let (began, told) = (Instant::now(), self.overdue / TOLD_AFTER);
+        sleep(told).await;
+        let seconds = told.as_secs();
+        tracing::warn!(
+            task_id,
+            "a task has no result after {seconds} s: {LOOK_AT_BRIDGES}"
+        );
+        sleep(self.overdue - told).await;
+        let mut pause = self.overdue;
         loop {
-            sleep(pause).await;
-            waited += pause;
+            let seconds = began.elapsed().as_secs();
             tracing::warn!(
                 task_id,
-                "a task has no result after {} s, and is published again: {LOOK_AT_BRIDGES}",
-                waited.as_secs()
+                "a task has no result after {seconds} s, and is published again: {LOOK_AT_BRIDGES}"
             );
             match self.publish(request).await {
                 Ok(()) => topics::of_process().published_again(TASKS),
@@ -156,6 +166,7 @@ impl BusRoute {
                 }
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
+            sleep(pause).await;
         }
     }
 
