@@ -95,7 +95,8 @@ impl Outstanding {
         let first_out = assigned.out.first_key_value();
         let first_out = first_out.map_or(assigned.next, |(offset, _)| *offset);
         let has_risen = first_out > assigned.committed;
-        assigned.committed = first_out;
+        // An offset behind it may be out again.
+        assigned.committed = assigned.committed.max(first_out);
         has_risen.then_some(first_out)
     }
 }
@@ -140,6 +141,21 @@ mod tests {
         out.take(partition(0), 11);
         out.revoke(&partition(0));
         assert_eq!(out.len(), 0);
+    }
+
+    #[test]
+    fn an_offset_that_comes_again_takes_no_commit_back() {
+        let mut out = Outstanding::default();
+        let mut take = || [10, 11, 12].map(|offset| out.take(partition(0), offset));
+        let (first, again) = (take(), take());
+        for (first, again) in first.iter().zip(&again) {
+            assert_eq!(out.acknowledge(first), None, "it is out again");
+            assert!(out.acknowledge(again).is_some());
+        }
+        let again = [10, 11, 12].map(|offset| out.take(partition(0), offset));
+        for ticket in &again {
+            assert_eq!(out.acknowledge(ticket), None, "13 was committed");
+        }
     }
 
     #[test]
