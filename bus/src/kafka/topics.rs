@@ -128,11 +128,14 @@ impl KnownTopics {
                 Some(Err((_, Code::TopicAlreadyExists | Code::TopicAuthorizationFailed))) => {
                     Ok(false)
                 }
-                // The servers' default is one that they have; they do not have all of themselves when they start.
+                // A cluster that is starting has fewer servers than its default asks for.
                 Some(Err((_, code @ Code::InvalidReplicationFactor)))
                     if self.wanted.replication.is_none() =>
                 {
-                    Err(BusError::Unavailable(format!("the topic {topic}: {code}")))
+                    let why = "fewer servers are there than the servers' default asks for; with fewer for good, give `replication`";
+                    Err(BusError::Unavailable(format!(
+                        "the topic {topic}: {code}: {why}"
+                    )))
                 }
                 Some(Err((_, code))) => Err(refused(topic, code)),
                 Some(Ok(_)) | None => Ok(true),
