@@ -42,7 +42,7 @@ pub(super) use watching::Watch;
 /// Time for which a client is not polled when it is full. Pausing it would be at once, but forgets what was fetched ahead, which must be fetched again.
 pub(super) const PATIENCE: Duration = Duration::from_millis(250);
 
-/// Interval of looks whether nobody else has a member any more.
+/// Interval at which other references to a member are counted.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// What the member and the callbacks of its client share.
@@ -179,9 +179,10 @@ pub(super) fn join(
     }))
 }
 
-/// Drops the last reference to a member, as the group is told by that. Those who put a question to Kafka may have others until it is answered.
-fn drop_last<T>(member: Arc<T>) {
-    while Arc::strong_count(&member) > 1 {
+/// Drops a member once no other reference is left: its drop leaves the group. Questions to Kafka hold one until they are answered.
+fn drop_last<T>(mut member: Arc<T>) {
+    while let Err(shared) = Arc::try_unwrap(member) {
+        member = shared;
         thread::sleep(LOOK);
     }
 }
