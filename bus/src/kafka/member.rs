@@ -260,7 +260,7 @@ impl Member {
         match outstanding.next(&partition) {
             None => tracing::debug!(topic, number, offset, "a partition is read from here on"),
             Some(next) if next < offset => {
-                tracing::info!(
+                tracing::debug!(
                     topic,
                     number,
                     next,
