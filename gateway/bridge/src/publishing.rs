@@ -24,7 +24,7 @@ const SOURCE: &str = "/agenthub/bridge";
 /// Pause before the bus is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The bus is asked so often for a message before the log warns of it, and again so often before it does so again.
+/// Attempts between two warnings that a message waits.
 const WARNED: u64 = 30;
 
 /// Pause before a result that the bus refuses is published again.
@@ -50,15 +50,15 @@ impl<'a> Outbox<'a> {
     async fn publish(self, topic: &str, message: Message) -> Result<(), String> {
         let _outgoing = self.metrics.outgoing();
         let message = [message];
-        let mut again = 0_u64;
+        let mut attempts = 0_u64;
         loop {
             match self.bus.publish(topic, &message).await {
                 Ok(()) => return Ok(()),
                 Err(BusError::Unavailable(error)) => {
                     self.metrics.again(Asked::Bus);
-                    again += 1;
+                    attempts += 1;
                     let id = &message[0].id;
-                    match again.is_multiple_of(WARNED) {
+                    match attempts.is_multiple_of(WARNED) {
                         true => tracing::warn!(topic, id, error, "a message waits"),
                         false => tracing::debug!(topic, id, error, "a message waits"),
                     }
@@ -76,6 +76,7 @@ pub(crate) async fn publish_result(outbox: Outbox<'_>, result: TaskResult, trace
     let id = format!("{}.result", result.task_id);
     let envelope = envelope(id, trace);
     let publish = |result: &TaskResult| outbox.publish(RESULTS, message(result, envelope.clone()));
+    let mut attempts = 0_u64;
     while let Err(why) = publish(&result).await {
         let failed = TaskResult {
             status: Outcome::Failed,
@@ -86,7 +87,12 @@ pub(crate) async fn publish_result(outbox: Outbox<'_>, result: TaskResult, trace
         let Err(why) = publish(&failed).await else {
             return;
         };
-        tracing::error!(task_id = failed.task_id, why, "a task has no result yet");
+        let task_id = failed.task_id;
+        match attempts.is_multiple_of(WARNED) {
+            true => tracing::error!(task_id, why, "a task has no result yet"),
+            false => tracing::debug!(task_id, why, "a task has no result yet"),
+        }
+        attempts += 1;
         sleep(REFUSED).await;
     }
 }
