@@ -138,12 +138,15 @@ mod tests {
         topics.put_aside("tasks");
         topics.stands_still("bridges", "tasks");
         topics.publishes("tasks");
+        topics.published_again("tasks");
+        topics.publishes("others");
         for line in [
             "agenthub_topic_lag{group=\"bridges\",topic=\"tasks\"} 7",
             "agenthub_topic_put_aside_total{topic=\"tasks\"} 1",
             "agenthub_topic_joined_again_total{group=\"bridges\"} 0",
             "agenthub_topic_stood_still_total{group=\"bridges\",topic=\"tasks\"} 1",
-            "agenthub_topic_published_again_total{topic=\"tasks\"} 0",
+            "agenthub_topic_published_again_total{topic=\"tasks\"} 1",
+            "agenthub_topic_published_again_total{topic=\"others\"} 0",
         ] {
             assert!(text().lines().any(|l| l == line), "{line} in\n{}", text());
         }

@@ -1,8 +1,9 @@
 //! Tasks and results that are lost.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use agenthub_bus::Message;
+use agenthub_metrics::{Snapshot, Value};
 use agenthub_sdk::runs::journal::{JournalDecorator, JournalError};
 use async_trait::async_trait;
 
@@ -25,12 +26,7 @@ impl Bus for Losing {
                 .lock()
                 .expect("no panic")
                 .extend_from_slice(messages);
-            let lost = self
-                .left
-                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
-                    left.checked_sub(1)
-                });
-            if lost.is_ok() {
+            if counts_down(&self.left) {
                 return Ok(());
             }
         }
@@ -38,16 +34,44 @@ impl Bus for Losing {
     }
 }
 
-/// spec: EXE-3.1
-#[tokio::test]
-async fn a_task_that_is_lost_is_published_again_byte_for_byte() {
+/// True as many times as the number says.
+fn counts_down(left: &AtomicUsize) -> bool {
+    left.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1))
+        .is_ok()
+}
+
+/// A stage whose bus loses the first tasks, and all tasks that it took.
+async fn losing(left: usize) -> (Stage, Arc<Mutex<Vec<Message>>>) {
     let tasks = Arc::<Mutex<Vec<Message>>>::default();
     let losing = |bus| Losing {
         bus,
-        left: AtomicUsize::new(2),
+        left: AtomicUsize::new(left),
         tasks: Arc::clone(&tasks),
     };
-    let mut stage = Stage::with(|bus| Arc::new(losing(bus)), |journal| Arc::new(journal)).await;
+    let stage = Stage::with(|bus| Arc::new(losing(bus)), |journal| Arc::new(journal)).await;
+    (stage, tasks)
+}
+
+/// Times that this process published a task again, by its metrics.
+fn published_again() -> f64 {
+    let mut metrics = Snapshot::default();
+    topics::of_process().collect(&mut metrics);
+    let of_name = metrics
+        .series()
+        .filter(|series| series.metric.name == "agenthub_topic_published_again_total");
+    let points = of_name.flat_map(|series| &series.points);
+    let values = points.map(|point| match point.value {
+        Value::Number(times) => times,
+        Value::Seen(_) => 0.0,
+    });
+    values.sum()
+}
+
+/// spec: EXE-3.1
+#[tokio::test]
+async fn a_task_that_is_lost_is_published_again_byte_for_byte() {
+    let (mut stage, tasks) = losing(2).await;
+    let counted_before = published_again();
     stage.route.overdue = Duration::from_millis(100);
     let executor = stage.executor().await;
     let step = json!({ "agent": "worker", "text": "write" });
@@ -58,6 +82,7 @@ async fn a_task_that_is_lost_is_published_again_byte_for_byte() {
     let tasks = tasks.lock().expect("no panic").clone();
     assert!(tasks.len() >= 3, "{tasks:?}");
     assert!(tasks.iter().all(|again| *again == tasks[0]), "{tasks:?}");
+    assert!(published_again() > counted_before, "it is counted");
     stage.stop(executor).await;
 }
 
@@ -66,13 +91,7 @@ async fn a_task_that_is_lost_is_published_again_byte_for_byte() {
 /// spec: EXE-3.2
 #[tokio::test]
 async fn a_task_without_a_result_is_published_until_it_has_one() {
-    let tasks = Arc::<Mutex<Vec<Message>>>::default();
-    let losing = |bus| Losing {
-        bus,
-        left: AtomicUsize::new(0),
-        tasks: Arc::clone(&tasks),
-    };
-    let mut stage = Stage::with(|bus| Arc::new(losing(bus)), |journal| Arc::new(journal)).await;
+    let (mut stage, tasks) = losing(0).await;
     stage.route.overdue = Duration::from_millis(50);
     let executor = stage.executor().await;
     let step = json!({ "agent": "worker", "text": "write" });
@@ -110,12 +129,7 @@ impl JournalDecorator for Breaking {
     }
 
     async fn take_in(&self, run: &RunId, task: &str, result: &str) -> Result<bool, JournalError> {
-        let breaks = self
-            .left
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| {
-                left.checked_sub(1)
-            });
-        assert!(breaks.is_err(), "it breaks off");
+        assert!(!counts_down(&self.left), "it breaks off");
         self.journal.take_in(run, task, result).await
     }
 }
