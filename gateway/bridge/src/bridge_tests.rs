@@ -44,7 +44,7 @@ struct Script {
     requests: Mutex<Vec<Value>>,
 }
 
-/// A directory with one agent, `writer`. That it does not find `never` it never says.
+/// A directory with one agent, `writer`. A search for `never` does not end.
 #[derive(Debug)]
 struct One {
     url: String,
@@ -58,16 +58,10 @@ struct One {
 #[async_trait]
 impl Directory for One {
     async fn find(&self, name: &str) -> Result<Remote, NotFound> {
-        let is_away = self
-            .away
-            .fetch_update(SeqCst, SeqCst, |times| times.checked_sub(1));
-        if is_away.is_ok() {
+        if counts_down(&self.away) {
             return Err(NotFound::Hub("it starts again".to_owned()));
         }
-        let breaks = self
-            .breaks
-            .fetch_update(SeqCst, SeqCst, |times| times.checked_sub(1));
-        assert!(breaks.is_err(), "it breaks off");
+        assert!(!counts_down(&self.breaks), "it breaks off");
         if name == "never" {
             return std::future::pending().await;
         }
@@ -81,6 +75,13 @@ impl Directory for One {
                 failure,
             })
     }
+}
+
+/// True as many times as the number says.
+fn counts_down(times: &AtomicUsize) -> bool {
+    times
+        .fetch_update(SeqCst, SeqCst, |times| times.checked_sub(1))
+        .is_ok()
 }
 
 struct World {
