@@ -33,7 +33,7 @@ use super::{
     failure::{failure, lasts},
     outstanding::{Outstanding, Ticket},
     settings::ANSWER,
-    standing::Place,
+    standing::Position,
     wire,
 };
 use crate::{BusError, Consumer, Delivery, Group, Partition};
@@ -49,8 +49,8 @@ const LOOK: Duration = Duration::from_millis(10);
 #[derive(Debug, Default)]
 struct Shared {
     outstanding: Mutex<Outstanding>,
-    /// Places of the partitions that are assigned, as the client said last.
-    places: Mutex<BTreeMap<Partition, Place>>,
+    /// Positions of the partitions that are assigned, as the client said last.
+    positions: Mutex<BTreeMap<Partition, Position>>,
     /// True while partitions are paused, as many messages being out as may be.
     is_paused: AtomicBool,
     /// True if there was no room for a message since the last look.
@@ -59,8 +59,10 @@ struct Shared {
 }
 
 impl Shared {
-    fn places(&self) -> MutexGuard<'_, BTreeMap<Partition, Place>> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    fn positions(&self) -> MutexGuard<'_, BTreeMap<Partition, Position>> {
+        self.positions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn outstanding(&self) -> MutexGuard<'_, Outstanding> {
@@ -77,9 +79,9 @@ struct Context {
 }
 
 impl ClientContext for Context {
-    /// Notes how far the group is behind in the partitions of this member, and their places.
+    /// Notes how far the group is behind in the partitions of this member, and their positions.
     fn stats(&self, statistics: Statistics) {
-        let mut places = BTreeMap::new();
+        let mut positions = BTreeMap::new();
         for topic in &self.topics {
             let partitions = statistics.topics.get(topic).into_iter();
             let partitions = partitions.flat_map(|topic| topic.partitions.values());
@@ -93,10 +95,10 @@ impl ClientContext for Context {
                     topic: topic.clone(),
                     number: partition.partition,
                 };
-                places.insert(of, Place::of(partition));
+                positions.insert(of, Position::of(partition));
             }
         }
-        *self.shared.places() = places;
+        *self.shared.positions() = positions;
     }
 }
 

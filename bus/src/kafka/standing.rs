@@ -10,28 +10,28 @@ use rdkafka::statistics;
 
 use crate::Partition;
 
-/// Place of a partition, as its client says.
+/// Position of a partition, by the client's statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Position {
     /// Offset that is to be read next.
     pub(super) next: i64,
-    /// True if it is read. A client may never begin to read one that is assigned to it.
+    /// True if it is fetched. A client may never begin to fetch one that is assigned to it.
     ///
     /// Source: librdkafka#5586
-    pub(super) is_read: bool,
+    pub(super) is_fetched: bool,
 }
 
-impl Place {
+impl Position {
     pub(super) fn of(partition: &statistics::Partition) -> Self {
         // Those that are paused are active, too.
-        let is_read = partition.fetch_state == "active";
+        let is_fetched = partition.fetch_state == "active";
         // The next offset is below zero until something was read, and that of an earlier assignment until it is read in this one. The other is below
         // zero if nothing was committed.
-        let next = Some(partition.next_offset).filter(|_| is_read);
+        let next = Some(partition.next_offset).filter(|_| is_fetched);
         let mut known = next.into_iter().chain([partition.committed_offset]);
         Self {
             next: known.find(|offset| *offset >= 0).unwrap_or_default(),
-            is_read,
+            is_fetched,
         }
     }
 }
@@ -64,28 +64,28 @@ impl fmt::Display for Standing {
     }
 }
 
-/// Places of the last look, and since when messages wait at them.
+/// Positions of the last look, and since when messages wait at them.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
-    places: BTreeMap<Partition, Place>,
+    positions: BTreeMap<Partition, Position>,
     waiting_since: BTreeMap<Partition, Instant>,
 }
 
 impl Looks {
-    /// Takes note of the places of partitions. Returns the offsets of those that are where they were at the last look. A member that `had_no_room`
+    /// Takes note of the positions of partitions. Returns the offsets of those that are where they were at the last look. A member that `had_no_room`
     /// since then is no reason to doubt those that are read.
     pub(super) fn unmoved(
         &mut self,
-        places: BTreeMap<Partition, Place>,
+        positions: BTreeMap<Partition, Position>,
         had_no_room: bool,
     ) -> BTreeMap<Partition, i64> {
-        let before = std::mem::replace(&mut self.places, places);
+        let before = std::mem::replace(&mut self.positions, positions);
         let unmoved: BTreeMap<Partition, i64> = self
-            .places
+            .positions
             .iter()
-            .filter(|(partition, place)| before.get(partition) == Some(place))
-            .filter(|(_, place)| !(had_no_room && place.is_read))
-            .map(|(partition, place)| (partition.clone(), place.next))
+            .filter(|(partition, position)| before.get(partition) == Some(position))
+            .filter(|(_, position)| !(had_no_room && position.is_fetched))
+            .map(|(partition, position)| (partition.clone(), position.next))
             .collect();
         self.waiting_since
             .retain(|partition, _| unmoved.contains_key(partition));
@@ -170,14 +170,14 @@ mod tests {
         look_at(true, looks)
     }
 
-    fn look_at(is_read: bool, looks: &[(i64, i64, bool)]) -> Vec<Option<Standing>> {
+    fn look_at(is_fetched: bool, looks: &[(i64, i64, bool)]) -> Vec<Option<Standing>> {
         let (mut kept, began) = (Looks::default(), Instant::now());
         let mut now = began;
         let looks = looks.iter().map(|(next, end, has_room)| {
             now += Duration::from_secs(10);
             let next = *next;
-            let places = [(partition(), Place { next, is_read })].into();
-            let unmoved = kept.unmoved(places, !has_room);
+            let positions = [(partition(), Position { next, is_fetched })].into();
+            let unmoved = kept.unmoved(positions, !has_room);
             let (partition, next) = unmoved.into_iter().next()?;
             kept.ends(&partition, (next, *end), now, PATIENCE)
         });
@@ -202,28 +202,28 @@ mod tests {
     }
 
     #[test]
-    fn a_partition_that_is_not_read_stands_still_however_busy_its_member_is() {
+    fn a_partition_that_is_not_fetched_stands_still_however_busy_its_member_is() {
         let looks = look_at(false, &[(48, 50, false); 5]);
         assert_eq!(looks[..4], [const { None }; 4]);
         assert!(looks[4].is_some());
     }
 
     #[test]
-    fn the_place_of_a_partition_that_is_not_read_is_what_was_committed() {
-        let place = |fetch_state: &str, next_offset, committed_offset| {
+    fn the_position_of_a_partition_that_is_not_fetched_is_what_was_committed() {
+        let position = |fetch_state: &str, next_offset, committed_offset| {
             let statistics = statistics::Partition {
                 fetch_state: fetch_state.to_owned(),
                 next_offset,
                 committed_offset,
                 ..statistics::Partition::default()
             };
-            let Place { next, is_read } = Place::of(&statistics);
-            (next, is_read)
+            let Position { next, is_fetched } = Position::of(&statistics);
+            (next, is_fetched)
         };
-        assert_eq!(place("active", 50, 48), (50, true));
-        assert_eq!(place("active", -1001, 48), (48, true));
-        assert_eq!(place("stopped", 50, 48), (48, false));
-        assert_eq!(place("none", -1001, -1001), (0, false));
+        assert_eq!(position("active", 50, 48), (50, true));
+        assert_eq!(position("active", -1001, 48), (48, true));
+        assert_eq!(position("stopped", 50, 48), (48, false));
+        assert_eq!(position("none", -1001, -1001), (0, false));
     }
 
     #[test]

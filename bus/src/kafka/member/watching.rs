@@ -70,10 +70,10 @@ impl Member {
         });
         loop {
             sleep(watch.look).await;
-            let places = self.shared.places().clone();
+            let positions = self.shared.positions().clone();
             let had_no_room = self.shared.had_no_room.swap(false, Ordering::AcqRel);
             let mut unknown = 0;
-            for (partition, next) in looks.unmoved(places, had_no_room) {
+            for (partition, next) in looks.unmoved(positions, had_no_room) {
                 let (first, end) = match self.extent(&partition).await {
                     Ok(extent) => extent,
                     Err(error) => {
