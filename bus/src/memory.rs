@@ -41,7 +41,7 @@ impl MemoryBus {
         self.refused.lock().expect("no panic").push(id.to_owned());
     }
 
-    /// Refuses the message with this id no more.
+    /// Takes the message with this id again.
     ///
     /// # Panics
     ///

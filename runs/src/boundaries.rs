@@ -1,8 +1,8 @@
 //! Boundaries of a step at which tests hold a process, to kill it there.
 //!
 //! Only a build with the feature `boundaries` holds anything. A step that comes to a boundary looks into the folder that `AGENTHUB_BOUNDARIES`
-//! names. Where there is a file `BOUNDARY.TASK`, the step renames it to `BOUNDARY.TASK.held`, and goes on once that file is gone, as does whatever comes there
-//! meanwhile, such as a message that is repeated. So each file holds one process once, and whoever takes the step up when it is gone is not held again.
+//! names. Where there is a file `BOUNDARY.TASK`, the step renames it to `BOUNDARY.TASK.held`, and goes on once that file is gone. A second process that
+//! reaches the boundary while the file is there is held as well; one that takes the step up when it is gone is not.
 
 use crate::{event::RunEvent, id::RunId};
 

@@ -231,7 +231,7 @@ impl Member {
                     Ok(record) => {
                         let sent = deliveries.try_send(Ok(self.take(&record)));
                         if let Err(TrySendError::Full(_)) = sent {
-                            // It would be paused, but the client may leave a pause out. The next member gets the message.
+                            // The client may deliver although it is paused. The next member gets the message.
                             return KafkaError::MessageConsumption(Code::QueueFull);
                         }
                     }

@@ -16,8 +16,8 @@ impl InHand {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a task in hand; none if it is already. Then the delivery takes the place of the one before, which is acknowledged: each task has one
-    /// out, the latest, whose partition this member still has if it has any.
+    /// Takes a task in hand; none if it is already. Then the delivery takes the place of the one before, which is acknowledged: a task has one
+    /// delivery out, the latest. An earlier one may be of a partition that has gone.
     pub(super) fn take(&self, task_id: &str, delivery: Delivery) -> Option<Task> {
         let before = self.lock().insert(task_id.to_owned(), delivery);
         if let Some(before) = before {
