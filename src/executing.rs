@@ -88,10 +88,12 @@ impl Executing {
 
     /// Takes no more requests, and has the executors let their runs go.
     pub(crate) async fn stop(self) {
-        tokio::join!(self.agent.stop(), self.supervisor.stop());
-        if let Some(results) = self.results {
-            results.stop().await;
-        }
+        let results = async {
+            if let Some(results) = self.results {
+                results.stop().await;
+            }
+        };
+        tokio::join!(self.agent.stop(), self.supervisor.stop(), results);
     }
 }
 

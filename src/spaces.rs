@@ -5,6 +5,7 @@ mod wanted;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    future::ready,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -38,9 +39,11 @@ const LOOK: Duration = Duration::from_millis(250);
 /// Time after which one is opened again that could not be opened, or failed.
 const AGAIN: Duration = Duration::from_secs(10);
 
-/// Time for shared agents to leave, and for namespaces to close after that.
+/// Time for shared agents to leave.
 const LEAVE: Duration = Duration::from_secs(2);
-const CLOSE: Duration = Duration::from_secs(3);
+
+/// Time for namespaces to close after that.
+const CLOSE: Duration = Duration::from_millis(2_500);
 
 /// Namespaces that are opened at once.
 const AT_ONCE: usize = 4;
@@ -144,7 +147,7 @@ impl Spaces {
         });
     }
 
-    /// Ends all of them, within 5 s. What takes longer ends beside what follows.
+    /// Ends all of them, within 4.5 s. What takes longer ends beside what follows.
     pub(crate) async fn stop(self) {
         let left = timeout(LEAVE, self.sharing.stop()).await;
         self.stop.cancel();
@@ -363,7 +366,7 @@ async fn inhabited(
 impl Open {
     async fn close(self) {
         if let Some(world) = self.world {
-            world.stop().await;
+            world.stop(ready(())).await;
         }
         self.served.shutdown().await;
     }

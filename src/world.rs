@@ -10,13 +10,17 @@ use agenthub_proto::{cortex::cortex_server::CortexServer, grpc::InProcess};
 use agenthub_sdk::{durable::Telemetry, hub::Directory, model::LanguageModel};
 use anyhow::Context;
 use axum::Router;
+use futures_util::future::join;
 use tokio::time::timeout;
 use tonic::{codegen::Service as _, service::Routes};
 
 use crate::{cmd::cortex, journal::Kept, settings::Settings, team::Team};
 
-/// Time for Cortex to see the agents of this process, which whoever asks right after the start counts on.
+/// Time for Cortex to see the agents of this process: requests right after the start rely on them.
 const INTRODUCTION: Duration = Duration::from_secs(30);
+
+/// Time for agents to end; Cortex has its own after that.
+const AGENTS: Duration = Duration::from_secs(2);
 
 /// Agents beside Cortex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +70,7 @@ pub(crate) struct Means {
     pub(crate) telemetry: Telemetry,
     /// Identities of those who call.
     pub(crate) identities: Identities,
-    /// Time for which runs of Cortex wait for known agents that are away, if another one than usual.
+    /// Time for which runs and chat turns of Cortex wait for agents that are away, if another one than usual.
     pub(crate) returning: Option<Duration>,
 }
 
@@ -132,11 +136,16 @@ impl World {
         self.cortex.client().directory()
     }
 
-    /// Agents first, so that they can still tell the hub; then Cortex.
-    pub(crate) async fn stop(self) {
+    /// Agents first, with `others` beside them, so that they can still tell the hub; then Cortex. Takes 4.5 s at most.
+    pub(crate) async fn stop(self, others: impl Future<Output = ()>) {
         self.doors.http.close();
-        if let Some(team) = self.team {
-            team.stop().await;
+        let team = async {
+            if let Some(team) = self.team {
+                team.stop().await;
+            }
+        };
+        if timeout(AGENTS, join(others, team)).await.is_err() {
+            tracing::warn!("agents at work were broken off");
         }
         cortex::stop(self.cortex).await;
     }

@@ -24,8 +24,8 @@ use crate::{
     settings::Settings,
 };
 
-/// Time for turns at work when Cortex stops.
-const DRAIN: Duration = Duration::from_secs(3);
+/// Time for turns at work when Cortex stops: longer than models have, and than is waited for those that are broken off.
+const DRAIN: Duration = Duration::from_millis(2_500);
 
 /// Time for their models to answer at the end.
 const LAST_ANSWERS: Duration = Duration::from_millis(1_500);

@@ -18,7 +18,7 @@ use anyhow::bail;
 use super::{CLIENT_LEVEL, up::Everything};
 use crate::{cli::CortexAt, logging, settings::Settings, world::Crew};
 
-/// Time for which a run in this process waits for agents that are away.
+/// Time for which a run or a turn in this process waits for agents that are away.
 const RETURNING: Duration = Duration::from_secs(2);
 
 /// The agents that are named of those that are away.

@@ -7,7 +7,6 @@ use agenthub_cortex::CORTEX;
 use agenthub_sdk::durable::Telemetry;
 use agenthub_sop::DEFAULT_DIR;
 use agenthub_terminal::{calls, output, stop::Signals};
-use tokio::time::timeout;
 
 use super::{SERVER_LEVEL, workflow::Served};
 use crate::{
@@ -24,9 +23,6 @@ use crate::{
     team::Team,
     world::{CortexDoors, Crew, Means, World},
 };
-
-/// Time for agents and Cortex to end: the rest of the time that a process has is for the hub.
-const AGENTS: Duration = Duration::from_secs(5);
 
 /// Everything that `up` runs.
 pub(super) struct Everything {
@@ -111,7 +107,7 @@ pub(super) async fn run(args: &Up, settings: &Settings) -> anyhow::Result<ExitCo
 
 impl Everything {
     /// Starts the hub, Cortex and the agents.
-    /// Runs of Cortex wait for the time `returning` for known agents that are away.
+    /// Runs and chat turns of Cortex wait for the time `returning` for agents that are away.
     ///
     /// # Errors
     ///
@@ -204,25 +200,19 @@ impl Everything {
         self.serving.failed().await
     }
 
-    /// Agents first, so that they can still tell the hub; then Cortex, then the hub.
+    /// Agents first, so that they can still tell the hub; then Cortex, then the hub. The bounds of all parts end before the process has to.
     pub(super) async fn stop(self) {
         let spaces = async {
             if let Some(spaces) = self.spaces {
                 spaces.stop().await;
             }
         };
-        let default = async {
+        let served = async {
             if let Some(served) = self.served {
                 served.stop().await;
             }
-            self.world.stop().await;
         };
-        let default = async {
-            if timeout(AGENTS, default).await.is_err() {
-                tracing::warn!("agents at work were broken off");
-            }
-        };
-        tokio::join!(spaces, default);
+        tokio::join!(spaces, self.world.stop(served));
         tokio::join!(self.serving.shutdown(), self.means.telemetry.stop());
     }
 }

@@ -13,6 +13,7 @@ use agenthub_proto::{browser::Hosts, grpc::InProcess};
 use agenthub_sdk::Client;
 use anyhow::Context;
 use axum::Router;
+use futures_util::future::join;
 use tokio::time::timeout;
 
 use crate::{
@@ -22,7 +23,7 @@ use crate::{
     settings::Settings,
 };
 
-/// Time for agents elsewhere to leave.
+/// Time for agents elsewhere, and for clients over A2A, to leave.
 const LEAVE: Duration = Duration::from_secs(2);
 
 /// These services. [`close`](Self::close) them before the hub ends.
@@ -128,13 +129,12 @@ impl Doors {
         opened.context("agents elsewhere cannot come to the hub")
     }
 
-    /// Ends A2A streams, push notifications and pages, within 4 s.
+    /// Ends A2A streams, push notifications and pages, within 2 s.
     pub(super) async fn close(&self) {
         self.pages.close();
-        let left = timeout(LEAVE, self.outside.close());
-        let (left, ()) = tokio::join!(left, self.a2a.close());
-        if left.is_err() {
-            tracing::warn!("agents elsewhere did not leave in time");
+        let leaving = join(self.outside.close(), self.a2a.close());
+        if timeout(LEAVE, leaving).await.is_err() {
+            tracing::warn!("agents elsewhere or clients over A2A did not leave in time");
         }
     }
 }
