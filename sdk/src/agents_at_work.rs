@@ -2,30 +2,41 @@
 
 use std::{collections::BTreeMap, future::pending, time::Duration};
 
+use futures_util::future::join_all;
 use tokio::{
     task::JoinSet,
     time::{Instant, sleep},
 };
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::{Client, RunningAgent};
 
 /// Interval of looks whether an agent has gone.
 const LOOK: Duration = Duration::from_millis(250);
 
+/// Time for an agent that was removed to be away: longer than the lease of a connection that broke.
+const FORGET: Duration = Duration::from_secs(12);
+
 /// Has the hub forget an agent that has stopped, so that what waits for it fails. An agent that is at work elsewhere after `patience` stays: the hub
 /// counts on one whose connection broke at its goodbye for as long as its lease lasts.
 pub async fn forget(client: &Client, id: &str, why: &str, patience: Duration) {
     let until = Instant::now() + patience;
-    loop {
-        match client.agent(id).await {
-            Ok(entry) if entry.instances.is_empty() => break,
-            Ok(_) if Instant::now() < until => sleep(LOOK).await,
-            Ok(_) | Err(_) => return,
-        }
+    while !forgotten(client, id, why).await && Instant::now() < until {
+        sleep(LOOK).await;
+    }
+}
+
+/// One try of [`forget`]. False if the agent is at work elsewhere, or the hub does not answer at present.
+async fn forgotten(client: &Client, id: &str, why: &str) -> bool {
+    match client.agent(id).await {
+        Ok(entry) if entry.instances.is_empty() => {}
+        Ok(_) => return false,
+        Err(error) => return !error.is_retryable(),
     }
     if let Err(error) = client.operator().unregister(id, why).await {
         tracing::debug!(%error, agent = id, "the hub goes on knowing it");
     }
+    true
 }
 
 /// Agents at work by their ids, each with what its keeper knows of it. Dropping it stops them without waiting for anything.
@@ -35,6 +46,8 @@ pub struct AgentsAtWork<T> {
     /// Agents so far.
     count: u64,
     watched: JoinSet<Gone>,
+    /// Agents that were removed and that the hub is to forget.
+    forgetting: BTreeMap<String, AbortOnDropHandle<()>>,
 }
 
 #[derive(Debug)]
@@ -68,6 +81,7 @@ impl<T> Default for AgentsAtWork<T> {
             agents: BTreeMap::new(),
             count: 0,
             watched: JoinSet::new(),
+            forgetting: BTreeMap::new(),
         }
     }
 }
@@ -75,6 +89,7 @@ impl<T> Default for AgentsAtWork<T> {
 impl<T> AgentsAtWork<T> {
     /// Takes an agent on. One of the same id that is there leaves its place, and stops.
     pub fn insert(&mut self, id: String, of: T, agent: RunningAgent) {
+        self.forgetting.remove(&id);
         self.count += 1;
         let number = self.count;
         let (gone, closed) = (id.clone(), agent.client().closed());
@@ -117,6 +132,23 @@ impl<T> AgentsAtWork<T> {
     pub fn remove(&mut self, id: &str) -> Option<(T, RunningAgent)> {
         let at_work = self.agents.remove(id)?;
         Some((at_work.of, at_work.agent))
+    }
+
+    /// Has the hub forget agents that were removed and have stopped. Those that are at work elsewhere are waited for in the background, for 12 s at most,
+    /// unless one of the same id is inserted before.
+    pub async fn forget(&mut self, client: &Client, ids: Vec<String>, why: &'static str) {
+        let tries: Vec<_> = ids.iter().map(|id| forgotten(client, id, why)).collect();
+        let tries = join_all(tries).await;
+        self.forgetting.retain(|_, handle| !handle.is_finished());
+        for (id, is_forgotten) in ids.into_iter().zip(tries) {
+            if is_forgotten {
+                continue;
+            }
+            let (client, agent) = (client.clone(), id.clone());
+            let forgetting = async move { forget(&client, &agent, why, FORGET).await };
+            let handle = AbortOnDropHandle::new(tokio::spawn(forgetting));
+            self.forgetting.insert(id, handle);
+        }
     }
 
     /// Hands all of them over.

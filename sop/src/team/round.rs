@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use agenthub_sdk::internal::forget;
 use futures_util::future::join_all;
 use tokio::{
     task::spawn_blocking,
@@ -18,9 +17,6 @@ use crate::{Definition, Discovered, Fault, Kind, discover::discover_beside};
 
 /// A file may be away for so long while it is written anew.
 const REWRITTEN: Duration = Duration::from_secs(1);
-
-/// Time for an agent that was stopped to be away: longer than the lease of a connection that broke.
-const FORGET: Duration = Duration::from_secs(12);
 
 impl Keeper {
     /// Reads all files, and makes the agents what they say. Nothing is done for a team that is to stop.
@@ -88,14 +84,14 @@ impl Keeper {
             let called = other.map(|other| other.name.clone());
             self.tell(news, News::Stopped { member, called });
         }
-        join_all(stopping.into_iter().map(async |(enrolled, agent)| {
-            let name = enrolled.definition.name.clone();
+        let stopping = stopping.into_iter().map(async |(enrolled, agent)| {
             agent.stop().await;
-            let why = "its file is gone, or calls it otherwise";
-            let forgotten = forget(&self.client, &name, why, FORGET);
-            self.leaving.run_until_cancelled(forgotten).await;
-        }))
-        .await;
+            enrolled.definition.name.clone()
+        });
+        let stopped = join_all(stopping).await;
+        let why = "its file is gone, or calls it otherwise";
+        let forgotten = self.at_work.forget(&self.client, stopped, why);
+        self.leaving.run_until_cancelled(forgotten).await;
     }
 
     /// Faults that kept agents from being replaced.

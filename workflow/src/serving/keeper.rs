@@ -10,7 +10,7 @@ use std::{
 use agenthub_documents::{Fault, watching};
 use agenthub_sdk::{
     AgentBuilder, Client, Error, RunningAgent,
-    internal::{AgentsAtWork, SentAway, forget},
+    internal::{AgentsAtWork, SentAway},
     proto::agenthub::AgentState,
 };
 use futures_util::future::join_all;
@@ -33,9 +33,6 @@ const DRAIN: Duration = Duration::from_secs(3);
 
 /// A file may be away for so long while it is written anew.
 const REWRITTEN: Duration = Duration::from_secs(1);
-
-/// Time for an agent that was stopped to be away: longer than the lease of a connection that broke.
-const FORGET: Duration = Duration::from_secs(12);
 
 /// Interval of further tries to start what could not start for another reason than its file.
 const RETRY: Duration = Duration::from_secs(20);
@@ -154,14 +151,18 @@ impl Keeper {
     async fn stop_these(&mut self, ids: &[String]) {
         let stopping = ids.iter().filter_map(|id| self.at_work.remove(id));
         let stopping: Vec<_> = stopping.collect();
-        join_all(stopping.into_iter().map(async |(served, agent)| {
+        let stopping = stopping.into_iter().map(async |(served, agent)| {
             agent.stop().await;
-            let why = "its workflow's file is gone, or names it otherwise";
-            let forgotten = forget(&self.client, &served.id, why, FORGET);
-            self.stop.run_until_cancelled(forgotten).await;
-            (self.origin.tell)(&News::Stopped(member(&served)));
-        }))
-        .await;
+            served
+        });
+        let stopped = join_all(stopping).await;
+        let ids = stopped.iter().map(|served| served.id.clone()).collect();
+        let why = "its workflow's file is gone, or names it otherwise";
+        let forgotten = self.at_work.forget(&self.client, ids, why);
+        self.stop.run_until_cancelled(forgotten).await;
+        for served in &stopped {
+            (self.origin.tell)(&News::Stopped(member(served)));
+        }
     }
 
     /// Faults that kept agents from being replaced.
