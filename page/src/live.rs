@@ -89,8 +89,10 @@ impl Screen {
 
     /// The screen where a look fails: as it was, with the trouble at its end, or the trouble alone where that is the answer.
     fn troubled(mut self, trouble: &Trouble) -> Self {
-        self.now
-            .retain(|piece| piece.id != TROUBLE && !trouble.is_an_answer());
+        match trouble.is_refusal() {
+            true => self.now.clear(),
+            false => self.now.retain(|piece| piece.id != TROUBLE),
+        }
         self.now.push(Piece::new(TROUBLE, trouble.notice()));
         self
     }
@@ -239,6 +241,9 @@ mod tests {
         let screen = Screen::new("", html! { "shown" }).troubled(&Trouble::late());
         assert_eq!(ids(&screen), ["now", TROUBLE]);
         let screen = screen.troubled(&Trouble::late());
+        assert_eq!(ids(&screen), ["now", TROUBLE]);
+        let later = Trouble::new(StatusCode::TOO_MANY_REQUESTS, "a quota is used up");
+        let screen = screen.troubled(&later);
         assert_eq!(ids(&screen), ["now", TROUBLE]);
         let gone = Trouble::new(StatusCode::NOT_FOUND, "it is gone");
         assert_eq!(ids(&screen.troubled(&gone)), [TROUBLE]);

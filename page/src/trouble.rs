@@ -197,9 +197,9 @@ impl Trouble {
         self.status == StatusCode::FORBIDDEN
     }
 
-    /// True if the hub refuses, rather than that it cannot answer at present.
-    pub(crate) fn is_an_answer(&self) -> bool {
-        self.status.is_client_error()
+    /// True if the hub refuses, rather than that it cannot answer at present, as where a quota is used up.
+    pub(crate) fn is_refusal(&self) -> bool {
+        self.status.is_client_error() && self.status != StatusCode::TOO_MANY_REQUESTS
     }
 
     /// The trouble, where a page would have been.
@@ -260,7 +260,7 @@ impl Trouble {
             h1 { (title) }
             (self.notice())
             // Where the hub may still do it, the same is sent again under the same key.
-            @if self.is_an_answer() { (form_key::renewed()) }
+            @if self.is_refusal() { (form_key::renewed()) }
             @if !self.field.is_empty() { p { "Go back in the browser to mend it: what was filled in is still there." } }
             ul {
                 @if let Some((path, name)) = section.link() { li { a href=(path) { "Back to " (name) } } }
@@ -335,6 +335,8 @@ mod tests {
         assert_ne!(first, second);
         // It may begin all the same: the same is sent again under the same key.
         assert!(!page(Trouble::late()).await.contains("data-key"));
+        let later = Trouble::from(Status::resource_exhausted("no room at present"));
+        assert!(!page(later).await.contains("data-key"));
     }
 
     #[test]
