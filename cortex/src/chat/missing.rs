@@ -5,16 +5,19 @@ use agenthub_sdk::hub::DirectoryEntry;
 
 use super::{prompt::Named, turn::Query};
 
-/// True if somebody is away whom the words name or, once tasks were handed out, who completed one of them.
+/// True if an agent is away that the words name or, after the first round, that completed a task.
 pub(crate) fn is_anyone_missing(query: &Query, known: &[DirectoryEntry]) -> bool {
-    let (here, away): (Vec<_>, Vec<_>) = known.iter().partition(|entry| entry.online);
     match &query.completed_by {
         Some(agents) => {
-            let is_here = |agent: &String| here.iter().any(|entry| entry.card.name == *agent);
-            !agents.iter().all(is_here)
+            let here = |agent: &String| {
+                let mut known = known.iter();
+                known.any(|entry| entry.online && entry.card.name == *agent)
+            };
+            !agents.iter().all(here)
         }
         None => {
-            let away: Vec<&AgentCard> = away.iter().map(|entry| &*entry.card).collect();
+            let away = known.iter().filter(|entry| !entry.online);
+            let away: Vec<&AgentCard> = away.map(|entry| &*entry.card).collect();
             !Named::of(&query.words, &[], &away).is_empty()
         }
     }
