@@ -353,7 +353,7 @@ impl Runs {
             .await
     }
 
-    /// Answers what a run asks a person for. Returns when the answer is written down, for which it waits 5 s.
+    /// Answers what a run asks a person for. Returns when the answer is written down, for which it waits 5 s, after up to 4 s for a run that was taken up after a crash to ask again.
     ///
     /// # Errors
     ///

@@ -1,7 +1,9 @@
 //! What is said while the journal takes its time.
 
+use std::pin::pin;
+
 use reqwest::{Method, header::LOCATION};
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, time::timeout};
 
 use super::*;
 use crate::web::{Web, types};
@@ -121,4 +123,81 @@ async fn nobody_is_told_that_a_decision_stands_before_it_is_written_down() {
     let shown = frames(&mut client, &run.id, 0).await;
     assert_eq!(kinds(&shown).last(), Some(&"complete"), "{shown:?}");
     world.end().await;
+}
+
+/// A journal whose runs are taken up only while the gate has a permit.
+#[derive(Debug)]
+struct TakenUpLate {
+    journal: MemoryJournal,
+    gate: Semaphore,
+}
+
+#[tonic::async_trait]
+impl JournalDecorator for TakenUpLate {
+    fn inner(&self) -> &dyn Journal {
+        &self.journal
+    }
+
+    fn is_durable(&self) -> bool {
+        true
+    }
+
+    async fn adoptable(
+        &self,
+        owner: &str,
+        driver: &str,
+        limit: usize,
+    ) -> Result<Vec<RunId>, JournalError> {
+        let passed = self.gate.acquire().await;
+        drop(passed.expect("it is never closed"));
+        self.journal.adoptable(owner, driver, limit).await
+    }
+}
+
+/// spec: ORC-12.3
+#[tokio::test]
+async fn a_decision_right_after_a_restart_waits_for_its_run_to_be_taken_up() {
+    let hub = hub().await;
+    let late = Arc::new(TakenUpLate {
+        journal: MemoryJournal::default(),
+        gate: Semaphore::new(1),
+    });
+    let journal = Arc::clone(&late) as Arc<dyn Journal>;
+    let before = steering::cortex_with(&hub, &journal).await;
+    let maker = steering::maker().start(url(&hub)).await;
+    let _maker = maker.expect("the hub runs");
+    knows(&before, "maker").await;
+    let mut client = serve(&before).await;
+    let request = StartRunRequest {
+        constraints: Some(Constraints {
+            approvals: vec!["make".to_owned()],
+            ..Constraints::default()
+        }),
+        ..app("a thing")
+    };
+    let run = start(&mut client, request).await;
+    let asked = steering::waiting(&mut client).await;
+    drop(client);
+    within(before.stop()).await;
+
+    assert_eq!(late.gate.forget_permits(1), 1);
+    let after = steering::cortex_with(&hub, &journal).await;
+    let mut client = serve(&after).await;
+    let decision = DecideApprovalRequest {
+        run_id: run.id.clone(),
+        approval_id: asked.id.clone(),
+        approved: true,
+        by: "ann".to_owned(),
+        comment: String::new(),
+    };
+    let mut deciding = client.clone();
+    let mut deciding = pin!(deciding.decide_approval(decision));
+    let early = timeout(Duration::from_millis(200), deciding.as_mut()).await;
+    assert!(early.is_err(), "nobody drives the run yet: {early:?}");
+    late.gate.add_permits(1);
+    within(deciding).await.expect("the run asks again");
+    let shown = frames(&mut client, &run.id, 0).await;
+    assert_eq!(kinds(&shown).last(), Some(&"complete"), "{shown:?}");
+    within(after.stop()).await;
+    within(hub.shutdown()).await;
 }

@@ -253,7 +253,7 @@ async fn a_question_to_a_person_outlives_who_asked_it() {
     hub.shutdown().await;
 }
 
-async fn cortex_with(hub: &Server, journal: &Arc<dyn Journal>) -> Running {
+pub(super) async fn cortex_with(hub: &Server, journal: &Arc<dyn Journal>) -> Running {
     let journal = Arc::clone(journal);
     cortex(hub, Offline, |settings| {
         settings.journal = Some(journal);
