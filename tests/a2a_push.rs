@@ -9,12 +9,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::harness::{PATIENCE, Process, System, eventually, http_address};
-
-fn json(answer: &str) -> Value {
-    let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
-    serde_json::from_str(body).expect("JSON")
-}
+use crate::{
+    a2a::{self, json},
+    harness::{PATIENCE, Process, System, eventually, http_address},
+};
 
 /// The official library for Python accepts the signatures of cards, with either kind of key.
 ///
@@ -77,21 +75,7 @@ fn a_card_that_the_official_python_library_has_signed_is_verified() {
 
 /// The answer to a JSON of A2A 1.0.
 pub(crate) fn post(http: &str, path: &str, body: &Value) -> Value {
-    let body = body.to_string();
-    let mut stream = TcpStream::connect(http).expect("it listens");
-    stream
-        .set_read_timeout(Some(PATIENCE))
-        .expect("a time that is not zero");
-    write!(
-        stream,
-        "POST {path} HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\nA2A-Version: 1.0\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    )
-    .expect("it reads");
-    let mut text = String::new();
-    stream.read_to_string(&mut text).expect("it answers");
-    json(&text)
+    json(&a2a::post(http, path, &body.to_string()))
 }
 
 /// The next request that comes, its id and its body.

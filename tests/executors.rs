@@ -415,13 +415,8 @@ fn a_run_that_kills_its_executors_is_given_up() {
     let run = begun(&system, &file, "{}");
     fresh(&system, &[]);
     let ended = eventually("it is given up", || {
-        for pid in executors(&run) {
-            // The one that ends the run may have ended by itself.
-            match kill(Pid::from_raw(pid), Signal::SIGKILL) {
-                Ok(()) | Err(Errno::ESRCH) => {}
-                Err(error) => panic!("{pid}: {error}"),
-            }
-        }
+        // The one that ends the run may have ended by itself.
+        executors(&run).into_iter().for_each(kill_if_there);
         let run = shown(&system, &run);
         (run["state"] == "failed").then_some(run)
     });

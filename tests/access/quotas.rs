@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use agenthub_proto::{
@@ -25,7 +25,7 @@ use tonic::{
 use tonic_types::StatusExt as _;
 
 use crate::{
-    harness::{PATIENCE, System, eventually, free_address},
+    harness::{PATIENCE, System, eventually, free_address, within_a_day},
     http::send,
 };
 
@@ -199,17 +199,6 @@ async fn open_tasks_are_limited_also_after_a_restart() {
     carol.cancel_task(cancel).await.expect("it is hers");
     let asked = publish(&mut carol, "carol", "bob", "m-t3", "t3").await;
     asked.expect("one has ended");
-}
-
-/// Waits where the day of UTC is about to end, as quotas begin anew with the next one.
-fn within_a_day() {
-    let is_late = || {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        86_400 - now.expect("after 1970").as_secs() % 86_400 < 180
-    };
-    while is_late() {
-        std::thread::sleep(Duration::from_secs(1));
-    }
 }
 
 /// Issue 25: tokens a day, by what agents report at the end of tasks; they are there after a restart.

@@ -11,7 +11,7 @@ use std::{
     io::{Read, Write},
     net::TcpStream,
     path::{Path, PathBuf},
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use serde_json::Value;
@@ -260,6 +260,14 @@ pub(crate) fn get(http: &str, path: &str) -> String {
     let mut text = String::new();
     stream.read_to_string(&mut text).expect("it answers");
     text
+}
+
+/// Waits over a midnight of UTC that is about to come, as quotas of a day begin anew then: three minutes are longer than such a test takes.
+pub(crate) fn within_a_day() {
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH);
+    while 86_400 - now().expect("it is after 1970").as_secs() % 86_400 < 180 {
+        std::thread::sleep(Duration::from_secs(1));
+    }
 }
 
 /// Waits until a condition returns a value.

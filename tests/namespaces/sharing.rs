@@ -3,7 +3,7 @@
 use std::{
     fs,
     path::PathBuf,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use agenthub_proto::a2a::{Artifact, Part};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use super::teams::{Teams, texts};
-use crate::harness::eventually;
+use crate::harness::{eventually, within_a_day};
 
 /// Patience with a task: longer than a lease of a delivery.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -23,14 +23,6 @@ const SHARED: &str = "team-a.helper";
 const POLICY: &str = "[access]\npolicy = 'policy.toml'\n";
 
 const GRANT: &str = "[shares.\"team-a/helper\"]\nwith = ['team-b']\n";
-
-/// Waits over a midnight that is about to come: quotas of a day begin anew then.
-fn within_a_day() {
-    let now = || SystemTime::now().duration_since(UNIX_EPOCH);
-    while 86_400 - now().expect("it is after 1970").as_secs() % 86_400 < 180 {
-        std::thread::sleep(Duration::from_secs(1));
-    }
-}
 
 fn sharing() -> Teams {
     Teams::start_with_file(
