@@ -94,11 +94,6 @@ impl Shared {
         }
     }
 
-    /// Start of this Cortex.
-    pub(crate) fn begun(&self) -> Instant {
-        self.begun
-    }
-
     /// Waits while agents are missing, shortly after the start, as they may be about to come back with Cortex. Then they count as away.
     pub(crate) async fn wait_for_missing(
         &self,

@@ -11,7 +11,7 @@ use agenthub_sdk::{
         journal::{self, Filter, State},
     },
 };
-use tokio::time::{timeout, timeout_at};
+use tokio::time::timeout;
 
 use crate::{
     asked::Asked,
@@ -124,10 +124,7 @@ impl Handle {
             return Ok(());
         }
         let directory = self.client().directory();
-        let mut changed = directory.changed();
-        let until = self.shared.begun() + self.shared.settings.returning;
-        loop {
-            changed.mark_unchanged();
+        let suits = || {
             let known = directory.all().into_iter().map(|entry| entry.card);
             let cards: Vec<_> = known.collect();
             let offered = capabilities(&cards);
@@ -139,19 +136,14 @@ impl Handle {
                 )),
                 _ => Ok(()),
             };
-            let suits =
-                Faults::of([named, is_somebody]).and_then(|()| brief.suits(&inputs(&cards)));
+            Faults::of([named, is_somebody]).and_then(|()| brief.suits(&inputs(&cards)))
+        };
+        let is_missing = || suits().is_err();
+        self.shared.wait_for_missing(&directory, is_missing).await;
+        match directory.get(CORTEX) {
+            Some(_) => suits().map_err(StartError::from),
             // Without Cortex in it the view is not there yet, and nothing can be told.
-            let is_there = directory.get(CORTEX).is_some();
-            if is_there && suits.is_ok() {
-                return Ok(());
-            }
-            if !matches!(timeout_at(until, changed.changed()).await, Ok(Ok(()))) {
-                return match is_there {
-                    true => suits.map_err(StartError::from),
-                    false => Ok(()),
-                };
-            }
+            None => Ok(()),
         }
     }
 
