@@ -141,7 +141,7 @@ impl Keeper {
     }
 
     /// Stops all agents.
-    pub(super) async fn stop(&mut self, are_forgotten: bool) {
+    pub(super) async fn stop(&mut self, forgets: bool) {
         let at_work = self.at_work.take_all();
         // A request that who leads has in hand goes on elsewhere, and is not to find the others away before that.
         let (others, leading): (Vec<_>, Vec<_>) = at_work
@@ -155,7 +155,7 @@ impl Keeper {
             });
             stopped.extend(join_all(group).await);
         }
-        if are_forgotten {
+        if forgets {
             // Whoever waits for work of one may have all at work again: who leads asks the others.
             let working = stopped
                 .iter()

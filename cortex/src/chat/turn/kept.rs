@@ -59,7 +59,7 @@ pub(crate) struct TurnContext {
 pub(crate) struct Query {
     /// The user's words, to choose among many agents.
     pub(crate) words: String,
-    /// Agents that completed tasks of the turn; nothing before the first round is over.
+    /// Agents that completed tasks of the turn; `None` in the first round.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) completed_by: Option<Vec<String>>,
 }

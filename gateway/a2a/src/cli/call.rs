@@ -30,10 +30,10 @@ use uuid::Uuid;
 use super::args::{Call, HeaderText};
 use super::printer::{Piece, Printer};
 
-/// Time for a task to be cancelled that takes too long: longer than a hub waits for its agent.
+/// Time to cancel a task after `--timeout`: longer than a hub waits for its agent.
 const CANCEL: Duration = Duration::from_secs(12);
 
-/// The same where the person has enough of it.
+/// Time to cancel it on Ctrl-C.
 const INTERRUPT: Duration = Duration::from_secs(5);
 
 /// Time for which words of an agent at work are held back: they are dropped if its next words are the same.
