@@ -293,21 +293,56 @@ fn taken(served: &Served, is_workflow: bool, hub: &str) -> Fault {
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, path::Path};
+
     use agenthub_sdk::testing::TestHub;
+    use tokio::time::timeout;
 
     use super::*;
+
+    async fn keeper(hub: &TestHub, dir: &Path) -> Keeper {
+        let origin = Origin {
+            dir: dir.to_owned(),
+            lasting: Arc::new(|_, agent| Box::pin(async { Ok(agent) })),
+            tell: Arc::new(|_| ()),
+        };
+        let client = hub.client().await;
+        Keeper::new(&hub.url(), origin, client, CancellationToken::new())
+    }
+
+    #[tokio::test]
+    async fn an_agent_that_is_at_work_elsewhere_holds_up_no_change() {
+        let hub = TestHub::start().await;
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join("press.yaml");
+        fs::write(&file, "steps:\n  a: { wait: 1ms }\n").expect("the folder is ours");
+        let mut here = keeper(&hub, dir.path()).await;
+        let mut elsewhere = keeper(&hub, dir.path()).await;
+        here.round().await.expect("there is a folder");
+        elsewhere.round().await.expect("there is a folder");
+        let members = here.members();
+        assert_eq!(members, elsewhere.members());
+        let id = members[0].id.clone();
+
+        fs::remove_file(&file).expect("it is there");
+        let round = timeout(Duration::from_secs(9), here.round()).await;
+        round
+            .expect("it is not held up")
+            .expect("there is a folder");
+        assert!(here.members().is_empty());
+        let client = hub.client().await;
+        assert!(client.agent(&*id).await.is_ok(), "it is at work elsewhere");
+        elsewhere.round().await.expect("there is a folder");
+        assert!(client.agent(&*id).await.is_err(), "the hub forgets it");
+        here.end().await;
+        elsewhere.end().await;
+    }
 
     #[tokio::test]
     async fn a_folder_that_is_away_is_looked_at_again_after_a_pause() {
         let hub = TestHub::start().await;
         let dir = tempfile::tempdir().expect("a folder");
-        let origin = Origin {
-            dir: dir.path().join("gone"),
-            lasting: Arc::new(|_, agent| Box::pin(async { Ok(agent) })),
-            tell: Arc::new(|_| ()),
-        };
-        let client = hub.client().await;
-        let mut keeper = Keeper::new(&hub.url(), origin, client, CancellationToken::new());
+        let mut keeper = keeper(&hub, &dir.path().join("gone")).await;
         keeper.round().await.expect_err("there is no folder");
         assert_eq!(keeper.retry, None, "its changes are watched");
         keeper.retry = Some(Instant::now());
