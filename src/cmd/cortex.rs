@@ -24,7 +24,7 @@ use crate::{
     settings::Settings,
 };
 
-/// Time for turns at work when Cortex stops: longer than models have, and than is waited for those that are broken off.
+/// Time for turns at work when Cortex stops: that of models, and a second for what is broken off to end.
 const DRAIN: Duration = Duration::from_millis(2_500);
 
 /// Time for their models to answer at the end.
