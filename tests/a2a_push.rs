@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    a2a::{self, json},
+    a2a,
     harness::{PATIENCE, Process, System, eventually, http_address},
 };
 
@@ -75,7 +75,7 @@ fn a_card_that_the_official_python_library_has_signed_is_verified() {
 
 /// The answer to a JSON of A2A 1.0.
 pub(crate) fn post(http: &str, path: &str, body: &Value) -> Value {
-    json(&a2a::post(http, path, &body.to_string()))
+    a2a::json(&a2a::post(http, path, &body.to_string()))
 }
 
 /// The next request that comes, its id and its body.
