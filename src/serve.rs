@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// Time for streams to end.
-const DRAIN: Duration = Duration::from_millis(2_500);
+const DRAIN: Duration = Duration::from_millis(2_250);
 
 /// A hub that serves gRPC and HTTP. [`shutdown`](Self::shutdown) it; dropping it stops gRPC at once and HTTP never.
 #[derive(Debug)]
@@ -186,7 +186,7 @@ impl Serving {
         }
     }
 
-    /// Ends A2A streams and push notifications, drains the hub and ends, within 4.5 s but for its last writes.
+    /// Ends A2A streams and push notifications, drains the hub and ends, within 3.75 s but for its last writes.
     pub(crate) async fn shutdown(self) {
         self.doors.close().await;
         tokio::join!(self.server.shutdown(), self.http.shutdown());

@@ -19,8 +19,8 @@ use crate::{cmd::cortex, journal::Kept, settings::Settings, team::Team};
 /// Time for Cortex to see the agents of this process: requests right after the start rely on them.
 const INTRODUCTION: Duration = Duration::from_secs(30);
 
-/// Time for agents to end; Cortex has its own after that.
-const AGENTS: Duration = Duration::from_secs(2);
+/// Time for agents to end, among them served workflows, which have 3 s to go on, and executors that let their runs go; Cortex has its own after that.
+const AGENTS: Duration = Duration::from_millis(3_250);
 
 /// Agents beside Cortex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,7 +136,7 @@ impl World {
         self.cortex.client().directory()
     }
 
-    /// Agents first, with `others` beside them, so that they can still tell the hub; then Cortex. Takes 4.5 s at most.
+    /// Agents first, with `others` beside them, so that they can still tell the hub; then Cortex. Takes 5.5 s at most.
     pub(crate) async fn stop(self, others: impl Future<Output = ()>) {
         self.doors.http.close();
         let team = async {

@@ -24,8 +24,8 @@ use crate::{
     settings::Settings,
 };
 
-/// Time for turns at work when Cortex stops: that of models, and a second for what is broken off to end.
-const DRAIN: Duration = Duration::from_millis(2_500);
+/// Time for turns at work when Cortex stops: that of models, and 0.75 s for what is broken off to end.
+const DRAIN: Duration = Duration::from_millis(2_250);
 
 /// Time for their models to answer at the end.
 const LAST_ANSWERS: Duration = Duration::from_millis(1_500);

@@ -200,7 +200,7 @@ impl Everything {
         self.serving.failed().await
     }
 
-    /// Agents first, so that they can still tell the hub; then Cortex, then the hub. Takes 9 s at most, less than a process has.
+    /// Agents first, so that they can still tell the hub; then Cortex, then the hub. Takes 9.25 s at most, less than a process has.
     pub(super) async fn stop(self) {
         let spaces = async {
             if let Some(spaces) = self.spaces {

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Time for agents elsewhere, and for clients over A2A, to leave.
-const LEAVE: Duration = Duration::from_secs(2);
+const LEAVE: Duration = Duration::from_millis(1_500);
 
 /// These services. [`close`](Self::close) them before the hub ends.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ impl Doors {
         opened.context("agents elsewhere cannot come to the hub")
     }
 
-    /// Ends A2A streams, push notifications and pages, within 2 s.
+    /// Ends A2A streams, push notifications and pages, within 1.5 s.
     pub(super) async fn close(&self) {
         self.pages.close();
         let leaving = join(self.outside.close(), self.a2a.close());

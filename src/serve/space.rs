@@ -132,7 +132,7 @@ impl ServedSpace {
         self.space.hub()
     }
 
-    /// Ends it, within 4.5 s but for its last writes. Its callers are told that it is not there, unless it was [announced](Opener::announce) again.
+    /// Ends it, within 3.75 s but for its last writes. Its callers are told that it is not there, unless it was [announced](Opener::announce) again.
     pub(crate) async fn shutdown(self) {
         self.doors.close().await;
         self.opener.close(&self.name);
