@@ -374,8 +374,8 @@ fn check_pushes(near: &Near, agent: &str, answer: &str) {
         "configuration": {"taskPushNotificationConfig": {"url": url}, "returnImmediately": true},
     });
     let path = format!("/agents/{agent}/message:send");
-    let task = post(&near.http, &path, &body)["task"].take();
-    assert!(task["id"].is_string(), "{task}");
+    let sent = post(&near.http, &path, &body);
+    assert!(sent["task"]["id"].is_string(), "{sent}");
     let mut pushed = String::new();
     while !pushed.contains("TASK_STATE_COMPLETED") {
         let (mut stream, _, shown) = notification(&receiver);
