@@ -149,7 +149,7 @@ pub enum InvalidPolicy {
     /// A role that nobody defines.
     #[error("{place}: there is no role `{role}`{meant} (there are {known})")]
     UnknownRole {
-        /// Where it is named.
+        /// Place in the file at which it is named.
         place: String,
         /// The name.
         role: String,

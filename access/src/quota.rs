@@ -1,4 +1,4 @@
-//! How much may this caller still use, and when again? Limits of a principal and of its namespace; both hold.
+//! Limits of a principal and of its namespace, of which both hold: how much a caller may still use, and when again.
 
 use std::{
     fmt,

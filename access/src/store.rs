@@ -39,7 +39,7 @@ pub struct NewToken {
 pub struct Issued {
     /// The secret.
     pub token: Token,
-    /// What is kept.
+    /// Content of the store.
     pub record: TokenRecord,
 }
 
@@ -59,7 +59,7 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// Tokens were issued, and their file is gone.

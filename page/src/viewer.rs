@@ -1,4 +1,4 @@
-//! Who looks at a page, and what to show of what can be done.
+//! The person who looks at a page, and which actions to show.
 
 use std::sync::Arc;
 

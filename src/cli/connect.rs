@@ -45,7 +45,7 @@ pub(crate) struct ConnectKafka {
 }
 
 impl ConnectKafka {
-    /// What is carried: what the settings say, and what the flags add.
+    /// Events and records to carry: those of the settings, and those that the flags add.
     #[cfg_attr(not(feature = "kafka"), allow(dead_code))]
     pub(crate) fn carried(&self, settings: &Carried) -> Carried {
         let mut carried = settings.clone();

@@ -7,7 +7,7 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Connect {
-    /// What goes to Kafka, and comes from it.
+    /// Events that go to Kafka, and records that come from it.
     pub(crate) kafka: Kafka,
 }
 

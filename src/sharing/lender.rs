@@ -41,7 +41,7 @@ pub(super) struct Lender {
 struct Lent {
     agent: RunningAgent,
     card: Arc<AgentCard>,
-    /// Since when it is away where it belongs.
+    /// Time since which it is away where it belongs.
     away: Option<Instant>,
 }
 

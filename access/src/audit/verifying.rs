@@ -1,4 +1,4 @@
-//! Is the audit as it was written? Each line has to follow the one before, by its number and by its hash.
+//! Check that an audit is as it was written: each line has to follow the one before, by its number and by its hash.
 //!
 //! A chain cannot show that its newest lines are gone: the [`Head`] beside it does. Neither shows that somebody wrote all of it again: for that, keep
 //! the hash of its end elsewhere, and ask for it as a [`KnownHead`].

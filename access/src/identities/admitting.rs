@@ -1,4 +1,4 @@
-//! Who presents this? And does what a caller was let in with still count?
+//! The principal behind what a caller presents, and whether it still counts.
 
 use super::{
     Admitted, Arc, Caller, Credential, Denied, Ending, Grants, Identities, InvalidPrincipal, Known,

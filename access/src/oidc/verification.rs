@@ -1,4 +1,4 @@
-//! Is this token one of the issuer, for the hub, and now?
+//! Check that a token is one of the issuer, for the hub, and valid now.
 
 use std::sync::Once;
 

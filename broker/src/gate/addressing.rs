@@ -1,4 +1,4 @@
-//! Is it clear who sends a request, and to which host? What is in front of the hub may have read another header than it does.
+//! Check that it is clear who sends a request, and to which host. What is in front of the hub may have read another header than it does.
 
 use http::{HeaderMap, Uri, Version, header, uri::Authority};
 use tonic::codegen::http;

@@ -1,4 +1,4 @@
-//! What there is in the hub at a moment, read from what is counted already.
+//! Counts of what is in the hub at a moment, read from what is counted already.
 
 use std::time::{Duration, SystemTime};
 

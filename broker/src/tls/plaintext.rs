@@ -5,7 +5,7 @@ use super::Speaks;
 /// First byte of TLS: a record of the handshake (RFC 8446, section 5.1).
 const HANDSHAKE: u8 = 22;
 
-/// What it is told.
+/// The answer to it.
 const USE_TLS: &str = "this address speaks TLS: use https://";
 
 /// True if a connection that begins with this byte is one of TLS.

@@ -30,7 +30,7 @@ const CLOSED: [&str; 4] = [
     "Disconnected",
 ];
 
-/// What a client has said last of its connections: the library tells callers only that there was no answer.
+/// The last complaint of a client about its connections: the library tells callers only that there was no answer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Complaints(Arc<Mutex<Said>>);
 

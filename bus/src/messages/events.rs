@@ -56,9 +56,9 @@ pub struct MirroredState {
     /// True for the last state of the task.
     #[serde(rename = "final")]
     pub is_final: bool,
-    /// Who reported it: the agent at work, the requester that cancelled, or the hub.
+    /// Reporter of the state: the agent at work, the requester that cancelled, or the hub.
     pub sender: String,
-    /// Who is told of it, if the report names somebody.
+    /// Receiver of the report, if the report names somebody.
     pub recipient: Option<String>,
     /// Time of the change, RFC 3339.
     #[schemars(extend("format" = "date-time"))]
@@ -108,9 +108,9 @@ pub struct MirroredPart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// Whoever asks.
+    /// The asker.
     User,
-    /// Whoever answers.
+    /// The answerer.
     Agent,
 }
 

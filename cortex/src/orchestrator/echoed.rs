@@ -1,4 +1,4 @@
-//! Is a result only the request said again? A stand-in for a model that has nothing but an objective to write from can do no more than repeat it.
+//! Results that are only the request said again. A stand-in for a model that has nothing but an objective to write from can do no more than repeat it.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! How callers show who they are, as cards declare it (specification §4.5, §8.4).
+//! Ways for callers to show who they are, as cards declare it (specification §4.5, §8.4).
 
 use std::collections::HashMap;
 

@@ -392,7 +392,7 @@ async fn a_result_that_the_bus_refuses_becomes_a_failed_one() {
     assert!(why.contains("too large"), "{why}");
 }
 
-/// What whoever runs the bus forbids, such as a topic, is allowed later.
+/// A topic that the bus forbids is allowed later.
 ///
 /// spec: EXE-9.1
 #[tokio::test]

@@ -63,7 +63,7 @@ pub enum Error {
     Positions {
         /// The topic of its positions.
         topic: String,
-        /// What stands there.
+        /// Content of it.
         why: String,
     },
 }

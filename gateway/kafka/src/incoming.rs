@@ -35,7 +35,7 @@ const LONGEST_ID: usize = 200;
 /// Longest headers that a message carries along, in bytes; the hub takes metadata of 16 KiB.
 const LONGEST_HEADERS: usize = 8 << 10;
 
-/// What becomes of a record.
+/// Outcome of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fate {
     /// This message.
@@ -51,7 +51,7 @@ pub enum Fate {
 pub struct Incoming {
     /// The message. Its id is the same however often the record is read.
     pub message: Message,
-    /// Whom it is for.
+    /// Its receiver.
     pub routing: AgentEventMetadata,
 }
 
@@ -209,7 +209,7 @@ fn part(record: &Record) -> Result<Part, String> {
     })
 }
 
-/// What the message says of its record.
+/// Metadata of the message about its record.
 fn origin(record: &Record, key: Option<&str>) -> Result<Value, String> {
     let mut headers = Map::new();
     let mut bytes = 0;

@@ -12,7 +12,7 @@ const OUT: &str = "out";
 /// Key of a position in the hub's log before everything that was taken in and is not counted by the offsets.
 const IN: &str = "in";
 
-/// Where a connector stands.
+/// Positions up to which a connector has carried.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Positions {
     /// Position in the hub's log up to which events are mirrored.

@@ -1,4 +1,4 @@
-//! What is carried, and where to: as it is written down, and checked.
+//! Settings of what is carried and where to, as they are written down and checked.
 
 use agenthub_bus::messages::events::TaskStateName;
 use serde::Deserialize;
@@ -36,7 +36,7 @@ pub struct Out {
     pub states: Vec<TaskStateName>,
     /// Topic of Kafka.
     pub to: String,
-    /// What becomes the key: the context of messages, and the task of states, if not given.
+    /// Source of the key: the context of messages, and the task of states, if not given.
     pub key: Option<KeyBy>,
 }
 
@@ -54,7 +54,7 @@ pub struct In {
     pub task_type: Option<String>,
 }
 
-/// What the key of a record is.
+/// Source of a record's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KeyBy {
@@ -68,7 +68,7 @@ pub enum KeyBy {
     Recipient,
 }
 
-/// What a connector carries.
+/// Events and records that a connector carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// Name of the connector.
@@ -86,7 +86,7 @@ pub struct OutRule {
     pub events: Events,
     /// Topic of Kafka.
     pub to: String,
-    /// What becomes the key.
+    /// Source of the key.
     pub key: KeyBy,
 }
 
@@ -104,18 +104,18 @@ pub enum Events {
     },
 }
 
-/// What the records of a topic of Kafka become.
+/// Use of the records of a topic of Kafka.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InRule {
     /// Topic of Kafka.
     pub from: String,
-    /// Whom they are for.
+    /// Their receiver.
     pub target: Target,
     /// Skill or kind of work; that of the header if `None`.
     pub task_type: Option<String>,
 }
 
-/// Whom the messages of records are for.
+/// Receiver of the messages of records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A task for this agent.

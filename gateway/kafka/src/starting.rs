@@ -1,6 +1,6 @@
 //! The offset at which a partition is read on.
 
-/// Where a partition is read on, and what is to be said of it.
+/// Offset from which a partition is read on, and what is to be said of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
     /// The offset.

@@ -78,7 +78,7 @@ struct Taking<'a> {
     known: HashMap<String, (Partition, i64)>,
 }
 
-/// What the hub said to a message.
+/// The hub's answer to a message.
 enum Answer {
     /// It has it.
     Has,

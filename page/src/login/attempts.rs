@@ -1,4 +1,4 @@
-//! How often may somebody try to log in who has failed?
+//! Bound of attempts to log in after failures.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! What people do with a run.
+//! Actions of people on a run.
 
 use std::collections::HashMap;
 

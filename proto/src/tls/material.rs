@@ -34,7 +34,7 @@ pub enum Error {
     Wrong {
         /// The file.
         path: PathBuf,
-        /// What it lacks, or what is wrong with it.
+        /// Its fault, or what it lacks.
         reason: String,
     },
     /// A certificate without a key, or the other way round.

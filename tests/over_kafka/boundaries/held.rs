@@ -264,7 +264,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// How far the steps of a run came, and what bridges and the reader of results have not taken.
+    /// Progress of the steps of a run, and what bridges and the reader of results have not taken.
     fn on_its_way(&self, held: &Held) -> String {
         let results = self.runtime.block_on(async {
             let results = timeout(PATIENCE, self.results_of(&held.run)).await;

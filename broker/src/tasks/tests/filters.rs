@@ -219,7 +219,7 @@ fn a_page_that_begins_elsewhere_finds_the_nearest_of_its_tasks() {
     }
 }
 
-/// Whatever became of the tasks, a list has those that match, in the order in which all are listed.
+/// A list has the tasks that match, in the order in which all are listed, whatever became of them.
 #[test]
 fn lists_agree_with_all_tasks() {
     const STATES: [TaskState; 7] = [

@@ -159,7 +159,7 @@ fn completed_tasks_are_found_and_counted_by_the_extent_of_their_results() {
     assert_eq!(nothing_again, nothing);
 }
 
-/// Whatever became of the tasks, lists and counts say what a walk over all of them finds.
+/// Lists and counts say what a walk over all tasks finds, whatever became of them.
 #[test]
 fn lists_and_counts_by_state_agree_with_all_tasks() {
     let mut rng = fastrand::Rng::with_seed(26);

@@ -17,7 +17,7 @@ use crate::{
 };
 
 impl Scene {
-    /// Why a task cannot be seen.
+    /// The reason for which a task cannot be seen.
     async fn refusal(&self, token: &str, id: &str) -> (Code, String) {
         let request = GetTaskRequest {
             task_id: id.to_owned(),

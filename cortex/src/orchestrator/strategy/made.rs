@@ -1,4 +1,4 @@
-//! Is there what was to be made?
+//! Things that a run was to make, and whether they are there.
 
 use std::collections::BTreeSet;
 

@@ -298,7 +298,7 @@ async fn a_door_that_needs_identities_opens_to_nobody_on_an_open_hub() {
     assert_eq!(door.door.is_hub_open().await, Some(true));
 }
 
-/// While there is no hub, nobody is let in, and a client may try again.
+/// Nobody is let in while there is no hub, and a client may try again.
 #[tokio::test]
 async fn without_a_hub_nobody_is_let_in() {
     let hub = Hub::start().await;

@@ -22,7 +22,7 @@ struct Happened {
     at: Timestamp,
     what: Markup,
     state: String,
-    /// Since when what ended was at work.
+    /// Time at which it began, of what ended.
     since: Option<Timestamp>,
 }
 

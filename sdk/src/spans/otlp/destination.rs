@@ -1,4 +1,4 @@
-//! Where and how often metrics are sent, by OpenTelemetry's variables.
+//! Destination and interval of metrics, by OpenTelemetry's variables.
 
 use std::time::Duration;
 

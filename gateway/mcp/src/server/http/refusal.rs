@@ -1,4 +1,4 @@
-//! Why is a request not served, and what is its sender told? (RFC 6750 §3, RFC 9728 §5.1; MCP 2026-07-28, authorization)
+//! Reasons for which a request is not served, and what its sender is told (RFC 6750 §3, RFC 9728 §5.1; MCP 2026-07-28, authorization)
 
 use std::time::Duration;
 
