@@ -5,7 +5,7 @@
 //! and by which rule (`decision.rs`). [`rpc`] and [`route`] say what a call needs before it is read and what it
 //! leaves in the audit (`calls.rs`, `needs.rs`). [`Identities`] is all of it for
 //! a running server: it authenticates, rereads its files, and ends the streams of callers whose rights are gone (`identities.rs`, `streams.rs`).
-//! What was decided is in the [`audit`]. How much a caller may use is its [`Quota`], counted by its [`Meter`] (`quota.rs`, `meter.rs`).
+//! Decisions are in the [`audit`]. A [`Quota`] bounds what a caller uses, counted by its [`Meter`] (`quota.rs`, `meter.rs`).
 //!
 //! Tokens of issuers elsewhere are checked with keys that somebody else fetches (`oidc/`), and who logs in with a browser has a session
 //! (`sessions.rs`).
@@ -13,6 +13,8 @@
 //! Without any identity everyone is [`Caller::anonymous`] and may do everything. Once a token was issued or a policy is set, every call needs an
 //! identity, and what no rule allows is denied.
 
+#[macro_use]
+mod kept_as_text;
 mod action;
 mod agent_id;
 pub mod audit;

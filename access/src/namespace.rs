@@ -60,19 +60,7 @@ impl std::str::FromStr for Namespace {
     }
 }
 
-impl TryFrom<String> for Namespace {
-    type Error = InvalidNamespace;
-
-    fn try_from(text: String) -> Result<Self, InvalidNamespace> {
-        text.parse()
-    }
-}
-
-impl From<Namespace> for String {
-    fn from(namespace: Namespace) -> Self {
-        namespace.0
-    }
-}
+kept_as_text!(Namespace, InvalidNamespace);
 
 impl fmt::Display for Namespace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -113,19 +113,7 @@ impl FromStr for Permit {
     }
 }
 
-impl TryFrom<String> for Permit {
-    type Error = InvalidPermit;
-
-    fn try_from(text: String) -> Result<Self, InvalidPermit> {
-        text.parse()
-    }
-}
-
-impl From<Permit> for String {
-    fn from(permit: Permit) -> Self {
-        permit.to_string()
-    }
-}
+kept_as_text!(Permit, InvalidPermit);
 
 impl fmt::Display for Permit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -107,19 +107,7 @@ impl std::str::FromStr for SharedAgent {
     }
 }
 
-impl TryFrom<String> for SharedAgent {
-    type Error = InvalidShare;
-
-    fn try_from(text: String) -> Result<Self, InvalidShare> {
-        text.parse()
-    }
-}
-
-impl From<SharedAgent> for String {
-    fn from(shared: SharedAgent) -> Self {
-        shared.to_string()
-    }
-}
+kept_as_text!(SharedAgent, InvalidShare);
 
 impl fmt::Display for SharedAgent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -128,19 +128,7 @@ impl FromStr for Digest {
     }
 }
 
-impl TryFrom<String> for Digest {
-    type Error = InvalidDigest;
-
-    fn try_from(text: String) -> Result<Self, InvalidDigest> {
-        text.parse()
-    }
-}
-
-impl From<Digest> for String {
-    fn from(digest: Digest) -> Self {
-        digest.to_string()
-    }
-}
+kept_as_text!(Digest, InvalidDigest);
 
 impl Entry {
     /// An entry of the audit about itself.
